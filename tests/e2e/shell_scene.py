@@ -44,7 +44,8 @@ class Commands(Scene):
         return server.call("shell_execute", command=command, **more)
 
     def answer(self, server, command, **more):
-        return Answer(json.loads(self.run_command(server, command, **more)["content"][0]["text"]))
+        result = self.run_command(server, command, **more)
+        return Answer(result.get("structuredContent") or {"error": result["content"][0]["text"]})
 
     def wait_gone(self):
         deadline = time.monotonic() + PATIENCE

@@ -6,8 +6,10 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import signal
+import struct
 import sys
 import termios
 import time
@@ -17,7 +19,8 @@ import mcp_client
 from command_scene import CommandScene
 from mcp_client import PATIENCE
 
-HEAD = ["TIME", "TOOL", "OPERATION", "OUTCOME", "DECISION", "BY", "NAME"]
+HEAD = ["TIME", "CLIENT", "FOLDER", "TOOL", "WHAT", "OUTCOME"]
+STEPS_HEAD = ["TIME", "TOOL", "OPERATION", "OUTCOME", "DECISION", "BY", "NAME"]
 
 
 def record(number, outcome="success", operation="write", name="notes/a.md", **more):
@@ -28,7 +31,7 @@ def record(number, outcome="success", operation="write", name="notes/a.md", **mo
         "requestId": str(number),
         "subject": {"type": "agent-run", "id": "talk-1", "runId": "run-1"},
         "root": {"kind": "workspace", "id": "folder"},
-        **{key: more.pop(key) for key in ("tool", "decision", "callId") if key in more},
+        **{key: more.pop(key) for key in ("tool", "decision", "callId", "client") if key in more},
         "operation": operation, "relativePath": name,
         **{key: more.pop(key) for key in list(more) if key.endswith("Path")},
         "outcome": outcome, **more,
@@ -60,8 +63,8 @@ class Audit(CommandScene):
         path.chmod(0o600)
 
     def shown(self, *words, **settings):
-        """The table's lines, words apart; nothing may have been said."""
-        code, out, said = self.run_it(*words, **settings)
+        """The lines of the table of steps, words apart; nothing may have been said."""
+        code, out, said = self.run_it("--verbose", *words, **settings)
         self.assertEqual((code, said), (0, ""))
         return [line.split() for line in out.splitlines()]
 
@@ -73,8 +76,9 @@ class Audit(CommandScene):
         self.assertEqual((code, said), (0, ""))
         return [json.loads(line) for line in out.splitlines()]
 
-    def on_terminal(self, *words, env=None):
+    def on_terminal(self, *words, columns=80, env=None):
         keeper, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = self.open(*words, stdout=terminal, env={"TERM": "xterm", **(env or {})})
         os.close(terminal)
         shown = b""
@@ -108,7 +112,7 @@ class ForPeople(Audit):
                         decision="user", policySource="default"),
                  record(3, operation="execute", name="make all", destinationPath="src", tool="shell",
                         decision="allow-rule"))
-        out = self.run_it()[1].splitlines()
+        out = self.run_it("-v")[1].splitlines()
         self.assertEqual(out[0].split(), [
             "2026-03-01", "12:00:01", "file_read", "read", "denied", "-", "deny-rule", "vault/key",
             "(denied_by_policy)"])
@@ -128,7 +132,7 @@ class ForPeople(Audit):
                  record(8, operation="read", name="d", dropped=3, **core),
                  record(9, "denied", operation="request-root", name=None))
         for words in ((), ("-n", "5"), ("-n", "0")):
-            self.assertEqual(self.names(*words), ["a", "b", "c", "d", "."], words)
+            self.assertEqual(self.names(*words), ["a", "c", "d", "."], words)
         for words in (("--all",), ("-a", "-n", "0")):
             self.assertEqual(self.names(*words), [".", "settings.json", "settings.json",
                                                   "a", "b", "c", "d", "."], words)
@@ -194,6 +198,7 @@ class ForPeople(Audit):
 
     def test_a_terminal_gets_a_head_and_colours(self):
         self.put(record(1), record(2, "denied", error="denied_by_policy", category="policy"))
+        self.assertEqual(self.on_terminal("-v", env={"NO_COLOR": "1"}).split()[:7], STEPS_HEAD)
         shown = self.on_terminal()
         self.assertEqual(shown.splitlines()[0].replace("\033[1m", "").replace("\033[0m", "").split(),
                          HEAD)
@@ -223,6 +228,126 @@ class ForPeople(Audit):
         self.assertRegex(shown, "^[ -~\u00e9]*\n$")
         self.assertEqual(json.loads(shown), wanted)
         self.assertEqual(self.objects(), [wanted])
+
+
+def call(number, call_id, outcome="success", name="a", **more):
+    """The end of a call, after its steps."""
+    return record(number, outcome, "call", name, callId=call_id,
+                  root={"kind": "workspace", "id": "folder", "displayName": "/home/alice/ws"},
+                  **{"tool": "write_file", "client": "editor", **more})
+
+
+def step(number, call_id, outcome="success", operation="write", name="a", **more):
+    return record(number, outcome, operation, name, callId=call_id, **{"tool": "write_file", **more})
+
+
+class Calls(Audit):
+    """Without --verbose, a call is one line, whatever it consists of."""
+
+    def rows(self, *words, **settings):
+        code, out, said = self.run_it(*words, **settings)
+        self.assertEqual((code, said), (0, ""))
+        return [re.split("  +", line) for line in out.splitlines()]
+
+    def everyway(self):
+        """The same rows are expected of the newest few and of all."""
+        for words in ((), ("--limit", "0")):
+            yield words
+
+    def test_what_a_real_client_did(self):
+        server = self.start("--write", "--deny", "vault")
+        server.good("write_file", filePath="new.txt", content="x")
+        server.good("edit_file", filePath="new.txt", oldString="x", newString="y")
+        server.bad("read_file", filePath="../outside/x")
+        server.bad("read_file", filePath="gone")
+        server.bad("read_file")
+        server.good("move", sourcePath="new.txt", destinationPath="sub/moved.txt")
+        server.good("undo_changes")
+        server.end()
+        for words in self.everyway():
+            rows = self.rows(*words)
+            self.assertEqual([(row[3], row[4]) for row in rows], [
+                ("write_file", "new.txt"), ("edit_file", "new.txt"), ("read_file", "../outside/x"),
+                ("read_file", "gone"), ("read_file", "-"), ("move", "new.txt -> sub/moved.txt"),
+                ("undo_changes", "-")])
+            self.assertEqual([row[5].split(":")[0] for row in rows],
+                             ["success", "success", "denied", "failed", "failed", "success", "success"])
+            self.assertEqual({(row[1], row[2]) for row in rows}, {("test", str(self.root))})
+        self.assertIn("gone: not found", self.rows()[3][5])
+
+    def test_the_json_names_folder_client_and_call(self):
+        server = self.start("--write")
+        server.good("write_file", filePath="new.txt", content="x")
+        server.end()
+        found = self.objects("--tool", "write_file")
+        self.assertEqual({record["root"]["displayName"] for record in found}, {str(self.root)})
+        self.assertEqual({record["callId"] for record in found}, {"1"})
+        self.assertEqual([record["client"] for record in found if record["operation"] == "call"],
+                         ["test"])
+        self.assertGreater(len(found), 2)
+
+    def test_steps_are_shown_if_asked_for(self):
+        self.put(step(1, "7", "intent"), step(1, "7"), step(2, "7", operation="metadata"), call(3, "7"))
+        for words in self.everyway():
+            self.assertEqual([row[4:] for row in self.rows(*words)], [["a", "success"]])
+            for steps in (("-v",), ("--all",)):
+                self.assertEqual([row[3] for row in self.shown(*steps, *words)],
+                                 ["write", "metadata", "call"])
+        self.assertEqual(len(self.shown("--operation", "write")), 1)
+
+    def test_a_step_of_a_call_without_an_end_is_shown(self):
+        # Killed in between, or pushed out of the log: a change is never left out.
+        self.put(step(1, "7", "intent"), step(1, "7"), step(2, "8", "intent", name="b"),
+                 step(3, "9", "failed", "metadata", name="c", error="not_found"),
+                 step(4, "10", "denied", "read", name="d", error="denied_by_policy"),
+                 step(5, "11", name="e", subject={"type": "agent-run", "id": "talk-2", "runId": "run-2"}),
+                 call(6, "11", name="f"))
+        for words in self.everyway():
+            self.assertEqual(sorted((row[4], row[5].split(":")[0]) for row in self.rows(*words)), [
+                ("a", "success"), ("b", "interrupted"), ("d", "denied"), ("e", "success"),
+                ("f", "success")])
+
+    def test_a_looked_for_file_is_no_failed_call(self):
+        self.put(step(1, "7", "failed", "metadata", error="not_found"), step(2, "7"), call(3, "7"))
+        self.assertEqual(self.rows("--outcome", "failed"), [])
+
+    def test_our_own_files_are_left_out(self):
+        undo = {"subject": {"type": "core", "id": "undo"}}
+        self.put(step(1, "7", "intent"), step(2, "7", "intent", "copy-in", "2", **undo),
+                 step(2, "7", "success", "copy-in", "2", **undo), step(1, "7"), call(3, "7"))
+        for words in self.everyway():
+            self.assertEqual([row[4] for row in self.rows(*words)], ["a"])
+
+    def test_who_decided_is_told(self):
+        self.put(call(1, "1", decision="user"),
+                 call(2, "2", "denied", error="denied_by_policy", policySource="deny-rule", reason="no"),
+                 call(3, "3", decision="mode"))
+        self.assertEqual([row[5] for row in self.rows()],
+                         ["success (user)", "denied (deny-rule): no", "success"])
+
+    def test_lines_fit_the_terminal(self):
+        evil = "\033[2J\u202e"
+        self.put(call(1, "1", name="long/" * 50, client="c" * 60),
+                 call(2, "2", "denied", name=None, relativePathHex=(evil * 60).encode().hex(),
+                      error="denied_by_policy", policySource="user", reason="because " * 60))
+        for columns in (80, 100, 109, 110, 120, 200):
+            lines = self.on_terminal(columns=columns, env={"NO_COLOR": "1"}).splitlines()
+            self.assertEqual(len(lines), 3)
+            self.assertLessEqual(max(map(len, lines)), columns)
+            self.assertEqual(lines[0].split(), HEAD)
+            self.assertIn(" ws ", lines[1])
+            self.assertNotIn("\033", "".join(lines))
+        self.assertIn("denied (user): because", lines[2])
+        self.assertGreater(len(self.run_it()[1].splitlines()[1]), 500)  # a pipe gets all
+
+    def test_a_call_is_followed_to_its_end(self):
+        self.put(call(1, "1"))
+        process = self.open("--follow")
+        Following.lines(self, process, 1)
+        self.put(step(2, "2", "intent"), step(2, "2"))
+        self.put(step(3, "3", operation="read", name="other"))
+        self.put(call(4, "2", name="done"))
+        self.assertIn("done", Following.lines(self, process, 1)[0])
 
 
 class Choosing(Audit):
@@ -413,7 +538,7 @@ class Following(Audit):
 
     def test_a_change_is_shown_when_it_is_over(self):
         self.put(record(1))
-        process = self.follow()
+        process = self.follow("-v")
         self.lines(process, 1)
         self.put(record(2, "intent", name="slow"))
         self.put(record(3, operation="read", name="between"))

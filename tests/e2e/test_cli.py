@@ -104,6 +104,14 @@ class Doctor(unittest.TestCase):
         told = findings(env={"WAYLAND_DISPLAY": os.fsdecode(b"\xff\xfe")})
         self.assertEqual(told["display"]["status"], "limited")
 
+    def test_control_groups_are_found_where_sandboxes_use_them(self):
+        said = run("sandbox", "run", "-v", "-m", "1GiB", "--pids", "64", "true").stderr
+        if "namespaces:" not in said:
+            self.skipTest(said.strip())
+        used = [f"{limit}: limited for all processes together" in said for limit in ("memory", "processes")]
+        self.assertEqual(findings()["cgroups"]["status"],
+                         "ok" if all(used) else "limited" if any(used) else "missing", said)
+
     def test_an_ordinary_user_can_ask_too(self):
         if os.geteuid() != 0:
             self.assertEqual(findings()["user"]["status"], "ok")
@@ -144,6 +152,20 @@ class Calls(unittest.TestCase):
             self.assertEqual(result.returncode, 0, arguments)
             self.assertIn("Usage:", result.stdout)
         self.assertIn("--json", run("doctor", "--help").stdout)
+
+    def test_the_first_command_to_try_comes_first(self):
+        self.assertRegex(run("help").stdout, r"\nCommands:\n  up ")
+
+    def test_help_and_version_are_words_too(self):
+        for words, same in ((("help",), ("--help",)), (("help", "mcp"), ("mcp", "--help")),
+                            (("help", "sandbox", "run"), ("sandbox", "run", "--help")),
+                            (("help", "help"), ("help", "--help")),
+                            (("version",), ("--version",)), (("-V",), ("--version",))):
+            asked, usual = run(*words), run(*same)
+            self.assertEqual((asked.returncode, asked.stdout, asked.stderr), (0, usual.stdout, ""), words)
+        wrong = run("help", "nothing")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("mcp", wrong.stderr)
 
     def test_mistakes_say_what_to_do(self):
         result = run("docter")
@@ -198,11 +220,13 @@ class Calls(unittest.TestCase):
         for arguments in (["--help"], ["doctor", "--help"], ["completions", "--help"]):
             for option in re.findall(r"--([a-z][a-z-]+)", run(*arguments).stdout):
                 self.assertIn(f"Fl Fl {option}", page)
-        for command in ("mcp", "search", "rules", "audit", "sandbox run", "sandbox check", "status", "doctor", "completions"):
+        for command in ("mcp", "serve", "search", "rules", "audit", "sandbox run", "sandbox check", "status", "doctor", "completions",
+                        "help", "version"):
             self.assertIn(f"Cm {command}", page)
 
     def test_so_do_the_pages_of_commands(self):
-        for name, words in (("search", ["search"]), ("audit", ["audit"]), ("sandbox", ["sandbox", "run"])):
+        for name, words in (("search", ["search"]), ("serve", ["serve"]), ("audit", ["audit"]),
+                            ("sandbox", ["sandbox", "run"])):
             page = MAN_PAGE.with_name(f"gatehouse-{name}.1").read_text()
             for option in re.findall(r"--([a-z][a-z-]+)", run(*words, "--help").stdout):
                 self.assertIn(f"Fl Fl {option}", page)

@@ -68,6 +68,18 @@ class Sessions(Scene):
         server.until(streams=1)
         self.assertEqual(server.state()["init"]["rootPath"], str(self.root))
 
+    def test_a_folder_that_is_too_much_is_warned_of(self):
+        link = self.place / "link"
+        link.symlink_to(self.home)
+        for folder, words in (("/", "whole machine"), (self.home, "whole home directory"),
+                              (link, "whole home directory"), (self.root, None)):
+            server = self.serve()
+            daemon = self.daemon("--auto-confirm", self.url(server), server.token, folder)
+            server.until(streams=1)
+            told = daemon.end()[1]
+            self.assertEqual("the folder of one project" in told, words is not None, told)
+            self.assertIn(words or "", told)
+
     def test_the_first_start_writes_the_recommended_settings(self):
         self.connect()
         self.assertEqual(json.loads(self.settings.read_text())["permissions"],
@@ -112,6 +124,8 @@ class Sessions(Scene):
                 init = server.state()["init"]
                 self.assertEqual(init["rootPath"], str(self.root))
                 self.assertEqual([(e["path"], e["type"]) for e in init["tree"]], tree)
+                self.assertEqual({e["path"]: e["sizeBytes"] for e in init["tree"] if "sizeBytes" in e},
+                                 {"  f": 0, "a.txt": 8, "sub/deep/f": 0} if tree else {})
                 self.assertEqual("deep/" in init["treeText"], bool(tree))
                 if tree:
                     body = json.loads(server.ask("read-file", filePath="a.txt")["text"])
@@ -373,7 +387,7 @@ class Refusals(Scene):
         url = self.url(self.serve())
         for words, flags, settings, variables in (
                 ("after the token", ("--dir", gone), {}, {}),
-                ("comes from N8N_GATEWAY_FILESYSTEM_DIR", (), {},
+                ("comes from GATEHOUSE_FILESYSTEM_DIR", (), {},
                  {"N8N_GATEWAY_FILESYSTEM_DIR": gone}),
                 ("filesystemDir in the settings", (), {"filesystemDir": gone}, {})):
             with self.subTest(words):
@@ -819,7 +833,7 @@ class Terminal(AtTerminal):
         server, _ = self.begin("--permission-filesystem-write", "ask")
         self.agree(server)
         called = server.call("write_file", filePath="a.txt", content="x")
-        self.assertNotIn("isError", self.answer(server, b"4\n", called))
+        self.assertNotIn("isError", self.answer(server, b"6\n", called))
         kept = json.loads(self.settings.read_text())["resourcePermissions"]["filesystemWrite"]
         self.assertEqual(kept["allow"], [str(self.root / "a.txt")])
         self.good(server, "write_file", filePath="a.txt", content="y")
@@ -827,7 +841,7 @@ class Terminal(AtTerminal):
     def test_always_deny_hides_it_from_the_next_search(self):
         server, _ = self.connect("--permission-filesystem-read", "ask", TERM="dumb")
         called = server.call("read_file", filePath="a.txt")
-        self.assertTrue(self.answer(server, b"5\n", called)["isError"])
+        self.assertTrue(self.answer(server, b"7\n", called)["isError"])
         self.assertIn("denied", self.error(server, "read_file", filePath="a.txt"))
 
     def test_who_asks_is_one_of_the_terms_of_a_session_that_is_kept(self):

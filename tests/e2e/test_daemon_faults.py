@@ -298,7 +298,7 @@ class FullDisk(AtTerminal):
         server, daemon = self.connect("--permission-filesystem-write", "ask", "--state-dir",
                                       self.place / "state", TERM="dumb")
         called = server.call("write_file", filePath="a.txt", content="x")
-        self.assertNotIn("isError", self.answer(server, b"4\n", called))
+        self.assertNotIn("isError", self.answer(server, b"6\n", called))
         daemon.until("applies to this session only")
         self.good(server, "write_file", filePath="a.txt", content="y")
         kept = pathlib.Path(f"/proc/{daemon.process.pid}/root{self.settings}").parent

@@ -65,7 +65,7 @@ ROWS = (
     Row("--permission-shell", "N8N_GATEWAY_PERMISSION_SHELL", "allow", "command", "absent", "done"),
     Row("--sensitive", "GATEHOUSE_SENSITIVE", "allow", "read_secret", "asked", "done"),
     Row("--permission-computer", "N8N_GATEWAY_PERMISSION_COMPUTER", "ask", "wants_computer",
-        "deny", "ask"),
+        False, True),
     Row("--permission-browser", "N8N_GATEWAY_PERMISSION_BROWSER", "deny", "wants_browser",
         "ask", "deny"),
     Row("--permission-confirmation", "N8N_GATEWAY_PERMISSION_CONFIRMATION", "instance", "asker",
@@ -82,11 +82,19 @@ ROWS = (
     Row("--computer-shell-timeout", "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT", "100", "is_patient", True,
         False),
 )
-# What needs root to be seen, in test_daemon_port.py.
-ELSEWHERE = {"--no-notifications": "GATEHOUSE_NOTIFICATIONS"}
+# What needs root to be seen, in test_daemon_port.py; or our server, in test_server_extensions.py.
+ELSEWHERE = {"--no-notifications": "GATEHOUSE_NOTIFICATIONS",
+             "--allow-remote-always": "GATEHOUSE_ALLOW_REMOTE_ALWAYS"}
+# Of the original daemon: test_the_original_command_lines_work().
+ORIGINAL = {"--url", "--api-key", "--no-browser", "--browser-default"}
 AT_TERMINAL = ("asker",)
 IN_BOXES = ("command", "sees_network", "can_change_there", "can_read_there",
             "is_patient")
+
+
+def neutral(variable):
+    """Every variable of the original daemon has a name of ours."""
+    return variable and variable.replace("N8N_GATEWAY_", "GATEHOUSE_")
 
 
 def is_free(port):
@@ -242,7 +250,7 @@ class Looks(Scene):
         return self.outcome(flags, variables, "shell_execute", command="true")
 
     def wants_computer(self, *flags, **variables):
-        return re.search(r"group=computer permission=(\w+)", self.said(*flags, **variables))[1]
+        return "screen, mouse and keyboard are not available" in self.said(*flags, **variables)
 
     def wants_browser(self, *flags, **variables):
         return re.search(r"group=browser permission=(\w+)", self.said(*flags, **variables))[1]
@@ -280,19 +288,35 @@ class Checks(Looks):
         self.assertEqual(look(), row.usual)
         self.afresh()
         self.assertEqual(look(*words), row.changed)
-        if row.variable is not None:
+        for variable in {row.variable, neutral(row.variable)} - {None}:
             self.afresh()
-            self.assertEqual(look(**{row.variable: words[1] if row.value else value}), row.changed)
+            self.assertEqual(look(**{variable: words[1] if row.value else value}), row.changed)
 
 
 class Options(Checks):
     def test_each_is_here_and_nothing_else(self):
         page = " ".join(self.gatehouse("connect", "--help").split())
         named = set(re.findall(r"--(?:\[no-\])?[a-z][a-z-]*", page)) - {"--help", "--version"}
-        rows = {row.option for row in ROWS} | set(ELSEWHERE)
+        rows = {row.option for row in ROWS} | set(ELSEWHERE) | ORIGINAL
         self.assertEqual({name.replace("[no-]", "no-") for name in named}, rows)
         self.assertEqual(set(re.findall(r"env: ([A-Z0-9_]+)", page)),
-                         {row.variable for row in ROWS if row.variable} | set(ELSEWHERE.values()))
+                         {neutral(row.variable) for row in ROWS if row.variable} | set(ELSEWHERE.values())
+                         | {"GATEHOUSE_BROWSER_DEFAULT"})
+
+
+    def test_the_original_command_lines_work(self):
+        """Whatever `npx @n8n/computer-use --help` of 0.19.0 names is taken."""
+        server = self.serve()
+        daemon = self.daemon(
+            "--url", self.url(server), "--api-key", server.token, "-d", self.root, "--log-level", "info",
+            "--allowed-origins", "https://*.app.n8n.cloud", "--non-interactive", "--auto-confirm",
+            "--permission-filesystem-read", "allow", "--permission-filesystem-write", "ask", "--permission-shell",
+            "deny", "--permission-computer", "deny", "--permission-browser", "ask", "--permission-confirmation",
+            "instance", "--no-browser", "--browser-default", "chrome")
+        self.assertTrue(self.has_come(server, daemon), daemon.told)
+        said = daemon.end()[1]
+        self.assertEqual(said.count("there are no browser tools here"), 1, said)
+        self.assertNotIn(server.token, said)
 
 
 class OptionsAtTerminal(AtTerminal, Checks):

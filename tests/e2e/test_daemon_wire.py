@@ -122,6 +122,21 @@ class Tools(Scene):
             self.assertIn(words, json.loads(result["content"][0]["text"])["error"])
             self.assertEqual(result["structuredContent"], json.loads(result["content"][0]["text"]))
 
+    def test_a_missing_name_brings_the_nearest_where_listing_needs_no_question(self):
+        (self.root / "source").mkdir()
+        server, daemon = self.connect()
+        told = self.call(server, "list_files", dirPath="sorce")["structuredContent"]["error"]
+        self.assertIn("sorce: not found; did you mean source?", told)
+        told = self.call(server, "list_files", dirPath="source/a/b")["structuredContent"]["error"]
+        self.assertIn("the nearest that exists is source", told)
+        self.assertEqual(daemon.end()[0], 0)
+        # Whoever was asked about one name has not agreed to others.
+        server, _ = self.connect("--permission-filesystem-read", "ask")
+        self.question(server, "list_files", dirPath="sorce")
+        told = self.call(server, "list_files", dirPath="sorce", _confirmation="allowOnce")
+        self.assertTrue(told["isError"])
+        self.assertNotIn("source", told["content"][0]["text"])
+
     def test_the_older_dialect(self):
         server = self.serve("--dialect", "seed")
         daemon = self.daemon("--auto-confirm", *WRITES, self.url(server), server.token, self.root)

@@ -496,7 +496,7 @@ class Use(Scene):
             (["--print-config", "emacs"], "claude"),
             (["--log-level", "loud"], "debug"),
             (["--deny"], "--deny"),
-            (["a", "b"], "b"),
+            (["--ro"], "--ro"),
         ):
             result = run(*arguments, env={"HOME": str(self.state)})
             self.assertEqual(result.returncode, 2, arguments)
@@ -609,17 +609,60 @@ class Use(Scene):
         server.open()
         self.assertEqual(server.good("list_files", dirPath=".")["entries"][0]["path"], "here")
 
+    def on_terminal(self, *flags, **environment):
+        """What it says to a person who starts it and ends it."""
+        ours, theirs = os.openpty()
+        os.write(ours, b"\x04")
+        result = subprocess.run([mcp_client.GATEHOUSE, "mcp", *map(str, flags)], stdin=theirs, capture_output=True,
+                                env={"PATH": "/usr/bin:/bin", "HOME": str(self.state), **environment}, text=True,
+                                timeout=PATIENCE)
+        os.close(ours)
+        os.close(theirs)
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        return result.stderr
+
+    def test_a_person_who_starts_it_is_told_what_it_is(self):
+        said = self.on_terminal(self.root)
+        self.assertIn(f"This serves {self.root} to an MCP client", said)
+        self.assertIn("--install", said)
+        self.assertEqual(run(self.root, env={"HOME": str(self.state)}).stderr, "")
+
+    def test_a_folder_that_is_too_much_is_warned_of(self):
+        for folder, words in (("/", "whole machine"), (self.state, "whole home directory"),
+                              (f"{self.state}/", "whole home directory")):
+            said = run(folder, env={"HOME": str(self.state), "XDG_STATE_HOME": str(self.room / "kept")}).stderr
+            self.assertIn(words, said)
+            self.assertIn("the folder of one project", said)
+
+    def print_config(self, client, *flags, **settings):
+        """The entry that is printed, and the advice beside it."""
+        result = run("--print-config", client, *flags, **{"cwd": self.room, "env": {"HOME": str(self.state)},
+                                                          **settings})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        if client == "codex":
+            head, *lines = result.stdout.splitlines()
+            self.assertTrue(head.startswith("[mcp_servers.gatehouse-"), head)
+            return {key: json.loads(value) for key, value in
+                    (line.split(" = ") for line in lines)}, result.stderr
+        if client == "continue":
+            values = dict(line.strip(" -").split(": ", 1) for line in result.stdout.splitlines() if ": " in line)
+            return {key: json.loads(values[key]) for key in ("command", "args", "url") if key in values}, result.stderr
+        entry = json.loads(result.stdout)
+        group = {"n8n": None, "vscode": "servers", "zed": "context_servers"}.get(client, "mcpServers")
+        if group:
+            self.assertEqual(list(entry), [group])
+            (name, entry), = entry[group].items()
+            self.assertTrue(name.startswith("gatehouse-"), name)
+        return entry, result.stderr
+
+    CLIENTS = ("claude", "claude-code", "claude-desktop", "codex", "continue", "cursor", "gemini", "n8n",
+               "vscode", "windsurf", "zed")
+
     def test_settings_for_clients_start_what_they_say(self):
         (self.root / "a.txt").write_text("x")
-        for client, keys in (("claude", ["mcpServers", "gatehouse"]), ("n8n", []),
-                             ("vscode", ["servers", "gatehouse"]),
-                             ("cursor", ["mcpServers", "gatehouse"])):
-            result = run("--print-config", client, "-w", "--deny", "**/.env", "--max-file-size",
-                         "1MiB", "--state-dir", "kept", "root", cwd=self.room)
-            self.assertEqual((result.returncode, result.stderr), (0, ""))
-            entry = json.loads(result.stdout)
-            for key in keys:
-                entry = entry[key]
+        for client in self.CLIENTS:
+            entry, _ = self.print_config(client, "-w", "--deny", "**/.env", "--max-file-size", "1MiB",
+                                         "--permission-shell", "allow", "--state-dir", "kept", "root")
             self.assertTrue(os.access(entry["command"], os.X_OK))
             words = entry["arguments"].split(" ") if client == "n8n" else entry["args"]
             self.assertEqual(words[0], "mcp")
@@ -630,18 +673,168 @@ class Use(Scene):
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
             told, words = elsewhere.communicate(ping, timeout=PATIENCE)
-            self.assertEqual((elsewhere.returncode, words), (0, ""))
+            self.assertEqual(elsewhere.returncode, 0, words)
             self.assertEqual(json.loads(told)["result"], {})
             self.assertTrue((self.room / "kept/audit.jsonl").exists())
         self.assertEqual(picture(self.outside), {})
 
-    def test_settings_are_printed_without_serving_anything(self):
-        result = run("--print-config", "claude", self.room / "not yet there")
-        self.assertEqual(result.returncode, 0)
-        self.assertIn("not yet there", result.stdout)
-        result = run("--print-config", "n8n", self.room / "not yet there")
+    def test_settings_that_cannot_start_are_not_printed(self):
+        for flags, words in (((self.room / "not there",), "not found"),
+                             (("--permission-shell", "ask", "--allow", "x", self.root), "--allow"),
+                             (("--deny", "a[", self.root), "never closed")):
+            result = run("--print-config", "codex", *flags, env={"HOME": str(self.state)})
+            self.assertEqual((result.returncode, result.stdout), (1, ""), flags)
+            self.assertIn(words, result.stderr)
+        (self.room / "a b").mkdir()
+        result = run("--print-config", "n8n", self.room / "a b", env={"HOME": str(self.state)})
         self.assertEqual(result.returncode, 1)
         self.assertIn("space", result.stderr)
+
+    def test_it_is_said_where_the_settings_belong(self):
+        home = self.state
+        for client, file in (("claude-code", ".claude.json"), ("codex", ".codex/config.toml"),
+                             ("vscode", ".config/Code/User/mcp.json"), ("zed", ".config/zed/settings.json"),
+                             ("continue", ".continue/mcpServers/gatehouse-root.yaml")):
+            self.assertIn(f" in {home}/{file}.\n", self.print_config(client, "root")[1])
+        self.assertIn("  claude mcp add --scope user gatehouse-root -- /", self.print_config("claude-code", "root")[1])
+        self.assertIn("  code --add-mcp '{\"name\":\"gatehouse-root\"", self.print_config("vscode", "root")[1])
+        elsewhere = {"HOME": str(home), "CODEX_HOME": "/srv/codex"}
+        self.assertIn(" in /srv/codex/config.toml.\n", self.print_config("codex", "root", env=elsewhere)[1])
+
+    def test_a_server_is_named_after_its_folder_unless_told(self):
+        for folder, name in (("My Project (2)", "gatehouse-My-Project-2"), ("é", "gatehouse"),
+                             ("x" * 60, "gatehouse-" + "x" * 30)):
+            (self.room / folder).mkdir()
+            result = run("--print-config", "cursor", self.room / folder, env={"HOME": str(self.state)})
+            self.assertEqual(list(json.loads(result.stdout)["mcpServers"]), [name])
+        result = run("--print-config", "cursor", "--name", "my_files", self.root, env={"HOME": str(self.state)})
+        self.assertEqual(list(json.loads(result.stdout)["mcpServers"]), ["my_files"])
+        for name in ("", "a b", "a.b", "x" * 65):
+            result = run("--print-config", "cursor", "--name", name, self.root, env={"HOME": str(self.state)})
+            self.assertEqual((result.returncode, result.stdout), (1, ""), name)
+            self.assertIn("--name", result.stderr)
+        self.assertEqual(run("--name", "x", self.root).returncode, 2)
+
+    def test_settings_for_http_name_the_address_and_no_key(self):
+        env = {"HOME": str(self.state), "GATEHOUSE_HTTP_KEY": "0123456789abcdef"}
+        for client, url in (("claude-code", "url"), ("codex", "url"), ("continue", "url"), ("cursor", "url"),
+                            ("gemini", "httpUrl"), ("vscode", "url"), ("windsurf", "serverUrl"), ("zed", "url")):
+            entry, advice = self.print_config(client, "--http", "localhost:7650", "root", env=env)
+            self.assertEqual(entry[url], "http://127.0.0.1:7650/mcp")
+            self.assertNotIn("0123456789abcdef", str(entry) + advice)
+            results = " --results text" if client == "claude-code" else ""
+            self.assertIn(f"gatehouse mcp{results} --http localhost:7650 {self.root}\n", advice)
+        for client, address, words in (("claude", "localhost:7650", "leave out --http"),
+                                       ("n8n", "localhost:7650", "MCP Client node"),
+                                       ("codex", "localhost:0", "a port that stays"),
+                                       ("codex", "192.0.2.1:80", "this machine only")):
+            result = run("--print-config", client, "--http", address, self.root, env=env)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(words, result.stderr)
+
+    def install(self, client, *flags, answer=None, **settings):
+        """As run(), on a terminal if there is an answer to give."""
+        words = [str(word) for word in ("--install", client, *flags)]
+        if answer is None:
+            return run(*words, env={"HOME": str(self.state), "XDG_STATE_HOME": str(self.state), **settings})
+        ours, theirs = os.openpty()
+        os.write(ours, answer.encode())
+        result = subprocess.run([mcp_client.GATEHOUSE, "mcp", *words], stdin=theirs, capture_output=True,
+                                env={"PATH": "/usr/bin:/bin", "HOME": str(self.state)}, text=True,
+                                timeout=PATIENCE)
+        os.close(ours)
+        os.close(theirs)
+        return result
+
+    def test_installing_adds_one_server_and_keeps_the_rest(self):
+        settings = self.state / ".config/zed/settings.json"
+        settings.parent.mkdir(parents=True)
+        text = '// mine\n{\n    "theme": "dark", // always\n    "context_servers": {\n        "a": {}\n    }\n}\n'
+        settings.write_text(text)
+        settings.chmod(0o640)
+        result = self.install("zed", "--yes", "-w", self.root)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn('+        "gatehouse-root": {\n', result.stdout)
+        backup, = settings.parent.glob("settings.json.backup-*")
+        self.assertEqual(backup.read_text(), text)
+        self.assertEqual((settings.stat().st_mode & 0o777, backup.stat().st_mode & 0o777), (0o640, 0o640))
+        lines = settings.read_text().splitlines()
+        for line in text.splitlines():
+            self.assertIn(line if line != '        "a": {}' else '        "a": {},', lines)
+        result = self.install("zed", "--yes", "-w", self.root)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("already", result.stdout)
+        self.assertEqual(self.install("zed", "--yes", "--name", "other", self.root).returncode, 0)
+        self.assertEqual(len(list(settings.parent.glob("settings.json.backup-*"))), 2)
+        self.assertIn('"other": {', settings.read_text())
+        self.assertIn('"gatehouse-root": {', settings.read_text())
+        changed = [record for record in self.records() if record["operation"] == "write"]
+        self.assertIn(".config/zed/settings.json", {record["relativePath"] for record in changed})
+
+    def test_what_is_installed_is_what_is_printed(self):
+        for client, file in (("claude-code", ".claude.json"), ("claude-desktop", ".config/Claude/claude_desktop_config.json"),
+                             ("codex", ".codex/config.toml"), ("continue", ".continue/mcpServers/gatehouse-root.yaml"),
+                             ("cursor", ".cursor/mcp.json"), ("gemini", ".gemini/settings.json"),
+                             ("vscode", ".config/Code/User/mcp.json"),
+                             ("windsurf", ".codeium/windsurf/mcp_config.json"), ("zed", ".config/zed/settings.json")):
+            printed = run("--print-config", client, self.root, env={"HOME": str(self.state)})
+            result = self.install(client, "--yes", self.root)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual((self.state / file).read_text(), printed.stdout)
+            self.assertEqual((self.state / file).stat().st_mode & 0o777, 0o600)
+
+    def test_nothing_is_installed_without_a_yes(self):
+        settings = self.state / ".cursor/mcp.json"
+        settings.parent.mkdir()
+        settings.write_text("{}")
+        result = self.install("cursor", self.root)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("+", result.stdout)
+        self.assertIn("--yes", result.stderr)
+        for answer, status in (("\n", 1), ("n\n", 1), ("yesterday\n", 1), ("y\n", 0)):
+            self.assertEqual(settings.read_text(), "{}")
+            result = self.install("cursor", self.root, answer=answer)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertIn(f"Change {settings}? [y/N] ", result.stderr)
+        self.assertIn("gatehouse-root", settings.read_text())
+        self.assertEqual(run("--yes", self.root).returncode, 2)
+        self.assertEqual(run("--install", "zed", "--print-config", "zed", self.root).returncode, 2)
+
+    def test_what_is_not_understood_is_not_changed(self):
+        elsewhere = self.outside / "settings"
+        elsewhere.write_text("{}")
+        for client, file, text, words in (("gemini", ".gemini/settings.json", '{"a": 1', "line 1"),
+                                          ("codex", ".codex/config.toml", 'mcp_servers = {}\n', "line 1"),
+                                          ("cursor", ".cursor/mcp.json", None, "link")):
+            path = self.state / file
+            path.parent.mkdir()
+            if text is None:
+                path.symlink_to(elsewhere)
+            else:
+                path.write_text(text)
+            result = self.install(client, "--yes", self.root)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("is unchanged", result.stderr)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(path.read_text(), text or "{}")
+            self.assertEqual(os.listdir(path.parent), [path.name])
+            if text is not None:  # to be pasted
+                self.assertIn("gatehouse-root", result.stdout)
+        self.assertEqual(self.install("n8n", "--yes", self.root).returncode, 1)
+        self.assertEqual(self.install("codex", "--yes", self.root, CODEX_HOME=str(self.room / "none")).returncode, 1)
+
+    def test_two_that_install_at_once_lose_nothing(self):
+        running = [subprocess.Popen([mcp_client.GATEHOUSE, "mcp", "--install", "cursor", "--yes", "--name", f"n{i}",
+                                     str(self.root)], env={"PATH": "/usr/bin:/bin", "HOME": str(self.state)},
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                   for i in range(8)]
+        said = [process.communicate(timeout=PATIENCE)[1] for process in running]
+        done = {f"n{i}" for i, process in enumerate(running) if process.returncode == 0}
+        self.assertTrue(done, said)
+        self.assertEqual(set(json.loads((self.state / ".cursor/mcp.json").read_text())["mcpServers"]), done)
+        for i, process in enumerate(running):
+            if process.returncode:
+                self.assertIn("try again", said[i])
 
 
 class State(Scene):

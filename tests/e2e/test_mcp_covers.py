@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Commands cannot see hidden or denied files, whatever other calls do at the same time or did before."""
-import json
 import os
 import shutil
 import time
@@ -162,6 +161,18 @@ class Covers(Commands):
         self.deny(["glob:*.key", f"dir:{self.root}/kept"])
         self.assertEqual(self.answer(self.begin("--write"), "cat a.key kept/b.key; echo on")["stdout"], "on\n")
 
+    def test_what_the_command_line_denies_no_command_sees(self):
+        """--deny holds in the folder that is served: for its tools, and for commands."""
+        for name in ("a.pem", "sub/b.pem", "top/kept", "sub/top/kept", "x/one", "x/two"):
+            self.plant(name)
+        server = self.begin("--write", "--deny", "*.pem", "--deny", "/top,x/{one,three}")
+        server.bad("read_file", filePath="sub/b.pem")
+        said = self.answer(server, "cat a.pem sub/b.pem top/kept x/one; mv sub moved; cat moved/b.pem; "
+                                   "cp x/one y; echo; cat sub/top/kept x/two moved/top/kept")
+        self.assertEqual(said["stdout"].count(SECRET), 2, said)
+        self.answer(server, "echo new > later.pem")
+        self.assertEqual(self.answer(server, "cat later.pem; echo on")["stdout"], "on\n")
+
     def test_a_folder_of_another_group_bares_nothing_when_it_is_closed(self):
         """Rights over it end with its group, which the box does not know."""
         if os.geteuid() != 0:
@@ -233,7 +244,7 @@ class Covers(Commands):
         self.assertEqual(job.get("isError", False), os.geteuid() != 0)
         self.await_file("moved")
         if not job.get("isError"):
-            self.assertNotIn(SECRET, self.rest(server, json.loads(job["content"][0]["text"])["jobId"]))
+            self.assertNotIn(SECRET, self.rest(server, job["structuredContent"]["jobId"]))
 
     def test_a_place_in_a_place_cannot_be_renamed(self):
         (self.root / "b/c").mkdir(parents=True)

@@ -154,9 +154,6 @@ class LettingIn(Http):
         self.assertIn("16 to 256", self.refused("--http", "127.0.0.1:0", key="short"))
         self.assertIn("visible", self.refused("--http", "127.0.0.1:0", key="sixteen characters"))
 
-    def test_settings_are_not_printed_for_it(self):
-        self.assertIn("--http", self.refused("--http", "127.0.0.1:0", "--print-config", "claude"))
-
     def test_each_start_makes_a_key(self):
         keys = set()
         for _ in range(3):

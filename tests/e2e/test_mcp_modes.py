@@ -72,8 +72,8 @@ class CommandModes(Commands):
                 result = server.result(message["id"])
             except Refused as refusal:
                 return Told(False, asked + str(refusal), {})
-            content = json.loads(result["content"][0]["text"])
-            return Told("error" not in content, asked + json.dumps(result), content)
+            return Told("structuredContent" in result, asked + json.dumps(result),
+                        result.get("structuredContent", {}))
         return call
 
     def check(self, *flags):

@@ -29,12 +29,23 @@ class Results(Commands):
                          {"stdout": "out\n", "stderr": "err\n", "exitCode": 0})
         failed = self.run_command(server, "exit 3")
         self.assertTrue(failed["isError"])
-        self.assertEqual(json.loads(failed["content"][0]["text"])["exitCode"], 3)
+        self.assertEqual(failed["structuredContent"]["exitCode"], 3)
         killed = self.run_command(server, "kill -9 $$")
         self.assertTrue(killed["isError"])
-        self.assertIsNone(json.loads(killed["content"][0]["text"])["exitCode"])
+        self.assertIsNone(killed["structuredContent"]["exitCode"])
         self.assertEqual(self.answer(server, "cat; printf '\\377x'")["stdout"], "\ufffdx")
         self.assertEqual(self.answer(server, "pwd", cwd=".")["stdout"], f"{self.root}\n")
+
+    def test_a_failure_is_recorded_as_one_however_much_it_printed(self):
+        server = self.begin()
+        for count in (1, 60000):
+            self.assertTrue(self.run_command(server, f"seq {count}; exit 3")["isError"])
+            self.assertFalse(self.run_command(server, f"seq {count}").get("isError"))
+        server.end()
+        calls = [record for record in self.records() if record["operation"] == "call"]
+        self.assertEqual([record["reason"] for record in calls if record["outcome"] == "failed"],
+                         ["exit code 3"] * 2)
+        self.assertEqual(len(calls), 4)
 
     def test_a_time_out_keeps_what_there_was_and_kills_all_of_it(self):
         server = self.begin("--computer-shell-timeout", "500ms")
@@ -439,7 +450,7 @@ class Asking(Commands):
     def test_allowed_for_the_session_is_the_command_with_its_variables(self):
         server = self.begin_asking()
         _, result = self.ask(server, "printenv PATH LANG NINJA", "Allow for this session")
-        self.assertIn("stdout", result["content"][0]["text"])
+        self.assertIn("stdout", result["structuredContent"])
         self.assertEqual(self.answer(server, "LANG=C printenv PATH LANG NINJA")["stdout"].splitlines()[1:], ["C"])
         for command in ("NINJA=x printenv PATH LANG NINJA", "env NINJA=x printenv PATH LANG NINJA"):
             words, result = self.ask(server, command, "Deny once")
@@ -597,7 +608,9 @@ class Offering(Commands):
         for flags in (("--dangerously-disable-shell-sandbox",),
                       ("--permission-shell", "allow", "--dangerously-disable-shell-sandbox",
                        "--shell-network", "none"), ("--shell-network", "allow"), ("--shell-writable", "/tmp"),
-                      ("--permission-shell", "allow", "--deny", "**/.env"),
+                      ("--permission-shell", "allow", "--allow", "src/**"),
+                      ("--permission-shell", "allow", "--dangerously-disable-shell-sandbox",
+                       "--deny", "**/.env"),
                       ("--permission-shell", "allow", "--shell-writable", "outside"),
                       ("--permission-shell", "allow", "--shell-writable", self.room / "none")):
             server = self.start(*flags, opens=False)

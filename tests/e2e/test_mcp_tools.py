@@ -33,12 +33,55 @@ class Tools(Scene):
         return path
 
     def twice(self, tool, /, **arguments):
-        """A result that travels as text and as structure, which must be the same."""
+        """The structure of a result that also travels as text."""
         result = self.server.call(tool, **arguments)
         self.assertFalse(result.get("isError"), result)
         self.assertEqual([block["type"] for block in result["content"]], ["text"])
-        self.assertEqual(json.loads(result["content"][0]["text"]), result["structuredContent"])
+        self.assertTrue(result["content"][0]["text"])
         return result["structuredContent"]
+
+    def text(self, tool, /, **arguments):
+        (block,) = self.server.call(tool, **arguments)["content"]
+        return block["text"]
+
+
+class Texts(Tools):
+    """What a model reads: no escapes, and what the structure says besides in one last line."""
+
+    def setUp(self):
+        super().setUp()
+        self.put("src/a.c", 'int main(void)\n{\n\treturn puts("x");\n}\n')
+        self.put("b.txt", "1\n2\n3\n")
+
+    def check(self):
+        self.assertEqual(self.text("read_file", filePath="src/a.c"),
+                         'int main(void)\n{\n\treturn puts("x");\n}\n')
+        self.assertEqual(self.text("read_file", filePath="b.txt", maxLines=2),
+                         "1\n2\n[truncated, totalLines 4, nextStartLine 3]")
+        self.assertEqual(self.text("read_files", filePaths=["b.txt", "c"]),
+                         "==> b.txt <==\n1\n2\n3\n==> c <==\n"
+                         "[error c: not found; use list_files to see what exists]")
+        self.assertEqual(self.text("search_files", query="x"), 'src/a.c\n3:\treturn puts("x");\n')
+        self.assertEqual(self.text("search_files", query="nowhere"), "[no matches]")
+        self.assertEqual(self.text("list_files", dirPath="."), "src/\nb.txt\t6\n")
+        self.assertEqual(self.text("edit_file", filePath="b.txt", oldString="2", newString='"2"'),
+                         '--- a/b.txt\n+++ b/b.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n+"2"\n 3\n')
+        self.assertEqual(self.text("read_file", filePath="../b"),
+                         "../b is outside the root; paths are relative to the root")
+        self.assertEqual(self.text("write_file", filePath="d", content=""), '{"path":"d"}')
+
+    def test_texts_beside_the_structure(self):
+        self.check()
+
+    def test_texts_alone(self):
+        self.server = self.start("--write", "--results", "text")
+        for tool in self.server.request("tools/list")["tools"]:
+            self.assertNotIn("outputSchema", tool)
+        self.check()
+        self.put("dot.png", b"\x89PNG\r\n\x1a\n" + bytes(24))
+        for tool, arguments in (("read_file", {"filePath": "b.txt"}), ("list_files", {"dirPath": "."}),
+                                ("stat_file", {"path": "b.txt"}), ("read_file", {"filePath": "dot.png"})):
+            self.assertNotIn("structuredContent", self.server.call(tool, **arguments), tool)
 
 
 class Reading(Tools):
@@ -81,11 +124,18 @@ class Reading(Tools):
         self.server.bad("read_file", filePath=".")
 
     def test_read_file_converts_other_encodings(self):
-        for encoding, name in (("latin-1", "iso-8859-1"), ("cp1252", "windows-1252"), ("utf-16", "utf-16le")):
+        for encoding, name in (("latin-1", "iso-8859-1"), ("cp1252", "windows-1252"), ("utf-16", "utf-16le"),
+                               ("utf-16-le", "utf-16le"), ("utf-16-be", "utf-16be")):
             text = "grün „so“\n" if encoding != "latin-1" else "grün\n"
             self.put("file", text.encode(encoding))
             result = self.server.good("read_file", filePath="file")
             self.assertEqual((result["content"], result["encoding"]), (text, name))
+        # A long one is not taken for binary because of where its beginning ends.
+        for mark in (b"", b"\xff\xfe"):
+            self.put("file", mark + ("grün\n" * 2000).encode("utf-16-le"))
+            self.assertIs(self.server.good("stat_file", filePath="file")["isBinary"], False)
+            result = self.server.good("read_file", filePath="file", startLine=2000, maxLines=1)
+            self.assertEqual((result["content"], result["encoding"]), ("grün", "utf-16le"))
 
     def test_read_files_reads_what_it_can(self):
         self.put("a", "one\ntwo\n")
@@ -105,9 +155,7 @@ class Reading(Tools):
         for name in ("z.txt", "a.txt", ".env", ".gitignore", ".hidden", "B/x", "node_modules/y"):
             self.put(name, name)
         (self.root / "link").symlink_to("a.txt")
-        result = self.server.call("list_files", dirPath=".")
-        entries = json.loads(result["content"][0]["text"])
-        self.assertEqual(result["structuredContent"]["entries"], entries)
+        entries = self.twice("list_files", dirPath=".")["entries"]
         names = [entry["path"] for entry in entries]
         self.assertEqual(names[-5:], [".env", ".gitignore", ".hidden", "a.txt", "z.txt"])
         self.assertIn({"path": "B", "type": "directory"}, entries)
@@ -147,7 +195,10 @@ class Reading(Tools):
             self.put(name)
         self.assertEqual(self.twice("search_files", name="*.ts"),
                          {"name": "*.ts", "matches": [{"path": "src/b.ts"}, {"path": "a.ts"}],
-                          "truncated": False, "totalMatches": 2})
+                          "truncated": False, "totalMatches": 2,
+                          "skipped": {"excluded": 1,
+                                      "hint": "To search an excluded directory (node_modules "
+                                              "and the like), name it as dirPath."}})
         found = self.twice("search_files", filePattern="src/*.ts", ignoreCase=True)
         self.assertEqual(found["totalMatches"], 2)
         found = self.twice("search_files", name="*.*", dirPath="src", maxResults=1)
@@ -165,6 +216,63 @@ class Reading(Tools):
                           "truncated": False, "totalMatches": 2})
         found = self.twice("search_files", pattern=r"^\w+ main\(", filePattern="*.c")
         self.assertEqual([match["path"] for match in found["matches"]], ["src/a.c"])
+
+    def test_search_files_reads_other_encodings(self):
+        text = "Erste\nschöne Größe\nvon früher\n"
+        encodings = ("utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be")
+        for encoding in encodings:
+            self.put(encoding, text.encode(encoding))
+        self.put("marked", b"\xfe\xff" + text.encode("utf-16-be"))
+        self.put("binary", b"\0\1 Gr\xf6\xdfe")
+        for arguments in ({"query": "Größe"}, {"query": "GRÖSSE".replace("SS", "ß"), "ignoreCase": True},
+                          {"pattern": "^sch.ne Gr..e$"}, {"query": "sch", "contextLines": 1}):
+            found = self.server.good("search_files", **arguments)
+            self.assertEqual({match["path"]: match["line"] for match in found["matches"]},
+                             dict.fromkeys((*encodings, "marked"), "schöne Größe"), arguments)
+            self.assertEqual({match["lineNumber"] for match in found["matches"]}, {2})
+            self.assertEqual(found["skipped"], {"binary": 1})
+        self.assertEqual({tuple(match["after"]) for match in found["matches"]}, {("von früher",)})
+
+    def test_search_files_reads_files_of_any_size(self):
+        line = b"nothing to see in this line of the log\n"
+        count = (3 << 20) // len(line)
+        self.put("big.log", line * count + b"the needle\n" + line)
+        found = self.server.good("search_files", query="needle", contextLines=1)
+        self.assertEqual(found["matches"],
+                         [{"path": "big.log", "lineNumber": count + 1, "line": "the needle",
+                           "before": [line.decode()[:-1]], "after": [line.decode()[:-1]]}])
+        self.assertEqual(self.server.good("search_files", query="log\"")["totalMatches"], 0)
+        found = self.server.good("search_files", pattern="need..$", dirPath="big.log")
+        self.assertEqual(found["matches"][0]["lineNumber"], count + 1)
+
+    def test_search_files_shows_the_match_of_a_long_line(self):
+        self.put("long.json", "x" * 200_000 + "needle" + "y" * 100_000 + "\nshort needle\n")
+        for arguments in ({"query": "needle"}, {"pattern": "n[e]+dle"}):
+            first, second = self.server.good("search_files", **arguments)["matches"]
+            self.assertRegex(first["line"], "^…x+needley+…$")
+            self.assertEqual((first["lineNumber"], len(first["line"])), (1, 202))
+            self.assertEqual((second["lineNumber"], second["line"]), (2, "short needle"))
+
+    def test_search_files_tells_what_it_left_out(self):
+        for name in ("a.txt", "out/b.txt", "c.log", "d.log", "dist/e.txt", ".git/f", ".env"):
+            self.put(name, "needle\n")
+        self.put("g.bin", b"\0needle")
+        self.put(".gitignore", "*.log\nout/\n")
+        found = self.server.good("search_files", query="needle")
+        self.assertEqual([match["path"] for match in found["matches"]], ["a.txt"])
+        skipped = found["skipped"]
+        for word in ("includeIgnored", "dirPath", "sensitive", "excluded"):
+            self.assertIn(word, skipped["hint"])
+        del skipped["hint"]
+        self.assertEqual(skipped, {"binary": 1, "sensitive": 1, "ignored": 3, "excluded": 1})
+        # Only what would have been found otherwise.
+        skipped = self.server.good("search_files", query="needle", name="*.log")["skipped"]
+        self.assertEqual((skipped["ignored"], skipped.get("sensitive")), (3, None))
+        found = self.server.good("search_files", query="needle", includeIgnored=True)
+        self.assertEqual(found["totalMatches"], 4)
+        self.assertNotIn("includeIgnored", found["skipped"]["hint"])
+        found = self.server.good("search_files", query="needle", dirPath="dist")
+        self.assertEqual((found["totalMatches"], found.get("skipped")), (1, None))
 
     def test_stat_file(self):
         self.put("a.txt", "12345").chmod(0o640)
@@ -224,6 +332,55 @@ class Writing(Tools):
                           "dryRun": False, "diff": told["diff"]})
         self.assertEqual(((self.root / "a").read_text(), (self.root / "b").read_text()),
                          ("uno", "due"))
+
+    def test_edits_keep_the_encoding(self):
+        text = "eins\r\nschöne Größe\r\n"
+        for encoding, name, mark in (("latin-1", "iso-8859-1", b""), ("utf-16-le", "utf-16le", b"\xff\xfe"),
+                                     ("utf-16-be", "utf-16be", b"\xfe\xff"),
+                                     ("utf-16-le", "utf-16le", b""), ("utf-16-be", "utf-16be", b"")):
+            path = self.put("a.txt", mark + text.encode(encoding))
+            told = self.twice("edit_file", filePath="a.txt", oldString="eins\nschöne",
+                              newString="zwei\nhübsche", dryRun=True)
+            self.assertEqual(path.read_bytes(), mark + text.encode(encoding))
+            told = self.twice("edit_file", filePath="a.txt", oldString="eins\nschöne",
+                              newString="zwei\nhübsche")
+            self.assertEqual(told["encoding"], name)
+            self.assertIn("-schöne Größe\r\n+zwei\r\n+hübsche Größe\r\n", told["diff"])
+            self.assertEqual(path.read_bytes(),
+                             mark + "zwei\r\nhübsche Größe\r\n".encode(encoding))
+            told = self.twice("append_file", filePath="a.txt", content="drei")
+            # ASCII is the same in Latin-1.
+            self.assertEqual(told.get("encoding"), None if encoding == "latin-1" else name)
+            told = self.twice("append_file", filePath="a.txt", content=" für dich")
+            self.assertEqual(told, {"path": "a.txt", "encoding": name})
+            self.assertEqual(path.read_bytes(),
+                             mark + "zwei\r\nhübsche Größe\r\ndrei für dich".encode(encoding))
+            self.server.good("undo_changes", count=3)
+            self.assertEqual(path.read_bytes(), mark + text.encode(encoding))
+        self.put("b.txt", "„Grüße“ an alle\n".encode("cp1252"))
+        self.put("c.txt", "plain\n")
+        told = self.twice("edit_files", edits=[
+            {"filePath": "b.txt", "oldString": "“", "newString": "“ für 5 €"},
+            {"filePath": "c.txt", "oldString": "plain", "newString": "schön"}])
+        self.assertEqual([file.get("encoding") for file in told["files"]], ["windows-1252", None])
+        self.assertEqual((self.root / "b.txt").read_text("cp1252"), "„Grüße“ für 5 € an alle\n")
+        self.assertEqual((self.root / "c.txt").read_text("utf-8"), "schön\n")
+
+    def test_a_character_that_the_encoding_lacks_changes_nothing(self):
+        self.put("a.txt", "schön\n".encode("latin-1"))
+        self.put("b.txt", "plain\n")
+        before = picture(self.root)
+        edits = [{"filePath": "b.txt", "oldString": "plain", "newString": "中"},
+                 {"filePath": "a.txt", "oldString": "schön", "newString": "5 €"}]
+        for tool, arguments in (("edit_file", edits[1]), ("edit_file", {**edits[1], "dryRun": True}),
+                                ("edit_files", {"edits": edits}),
+                                ("append_file", {"filePath": "a.txt", "content": "5 €"})):
+            self.assertIn("a.txt: the file is iso-8859-1, which lacks the character '€' (U+20AC); "
+                          "nothing was changed", self.server.bad(tool, **arguments))
+            self.assertEqual(picture(self.root), before)
+        # What is written whole is UTF-8, whatever was there.
+        self.assertEqual(self.twice("write_file", filePath="a.txt", content="5 €"), {"path": "a.txt"})
+        self.assertEqual((self.root / "a.txt").read_text("utf-8"), "5 €")
 
     def test_create_directory(self):
         for _ in range(2):

@@ -79,56 +79,75 @@ class Writers(Scene):
             self.assertGreater(len(counts), 10)
 
     def test_an_editor_and_a_formatter_save_meanwhile(self):
-        """The editor owns its file's first line and replaces the file, the server appends to the
-        second: each save must be found by the next edit, and each edit by the next save."""
+        """An editor and a formatter own a line each and replace the file, while two servers edit
+        two others: no server may write over a save that it has not read."""
         path = self.root / "shared.txt"
-        path.write_text("saved 0\nedits:\n")
-        server, other = self.start_other(), self.start_other()
+        path.write_text("saved 0\nformatted 0\none:\ntwo:\n")
+        servers = {"one": self.start_other(), "two": self.start_other()}
         lock = threading.Lock()  # between those outside; the servers know nothing of it
-        done, saved, lost = [], [0], []
+        saves, lost = {"saved": 0, "formatted": 0}, []
+        done, appended = {"one": [], "two": []}, []
 
-        def edit(count):
-            result = server.call("edit_file", filePath="shared.txt", oldString="edits:",
-                                 newString=f"edits:{count},")
-            if not result.get("isError"):
-                done.append(count)
+        def editor(name, first=0):
+            def edit(count):
+                result = servers[name].call("edit_file", filePath="shared.txt",
+                                            oldString=f"{name}:",
+                                            newString=f"{name}:{first + count},")
+                if not result.get("isError"):
+                    done[name].append(first + count)
+            return edit
 
         def append(count):
-            other.good("append_file", filePath="shared.txt", content=f"+{count}\n")
+            servers["two"].good("append_file", filePath="shared.txt", content=f"+{count}\n")
             appended.append(count)
 
-        appended = []
+        def expect(word, text):
+            number = int(re.search(rf"^{word} (\d+)$", text, re.M).group(1))
+            if number != saves[word]:
+                lost.append((word, saves[word], number))
+            return number
 
-        def save(count):
+        def save(_):
             """As an editor does: a new file, renamed over the old one, unless that has changed."""
             with lock:
                 for _ in range(50):
                     before = path.stat()
                     text = path.read_text()
                     fresh = self.root / "shared.txt~"
-                    number = int(re.match(r"saved (\d+)", text).group(1))
-                    if number != saved[0]:
-                        lost.append((saved[0], number))
+                    number = expect("saved", text)
                     fresh.write_text(text.replace(f"saved {number}", f"saved {number + 1}", 1))
                     after = path.stat()
                     if (before.st_ino, before.st_mtime_ns, before.st_size) != \
                             (after.st_ino, after.st_mtime_ns, after.st_size):
                         continue
                     os.rename(fresh, path)
-                    saved[0] = number + 1
+                    saves["saved"] = number + 1
                     break
             time.sleep(random.random() / 200)
 
-        self.run_all([edit, save])
+        def format_all(_):
+            """A program that looks at nothing: it reads the file and renames its own over it."""
+            with lock:
+                number = expect("formatted", path.read_text())
+                subprocess.run(["sed", "-i", f"s/^formatted {number}$/formatted {number + 1}/",
+                                path], check=True)
+                saves["formatted"] = number + 1
+            time.sleep(random.random() / 200)
+
+        self.run_all([editor("one"), editor("two"), save, format_all])
         text = path.read_text()
         self.assertEqual(lost, [])
-        self.assertIn(f"saved {saved[0]}\n", text)
-        self.run_all([append, lambda count: edit(1000000 + count)])
+        for word, number in saves.items():
+            self.assertIn(f"{word} {number}\n", text)
+            self.assertGreater(number, 5)
+        for name, counts in done.items():
+            self.assertGreater(len(counts), 10, name)
+        print(f"{saves['saved']} saves, {saves['formatted']} runs of the formatter, "
+              f"{len(done['one'])} and {len(done['two'])} edits")
+        self.run_all([append, editor("one", 1000000)])
         text = path.read_text()
         self.assertEqual([int(line[1:]) for line in text.splitlines() if line.startswith("+")],
                          appended)
-        self.assertGreater(len(done), 10)
-        self.assertGreater(saved[0], 5)
 
     def test_killed_while_it_edits_several_files_it_has_edited_all_or_none(self):
         names = ["a.txt", "b.txt", "sub/c.txt"]

@@ -149,6 +149,52 @@ class Adding(Rules):
                          f"There already: {first}: deny shell rm\n")
         self.assertEqual(self.matches(), ["rm"])
 
+    def test_it_tells_what_the_rule_touches(self):
+        (self.root / "in").mkdir()
+        for name in (".env", "in/.env", "in/a.txt"):
+            (self.root / name).write_text("x")
+        total = sum(len(files) for _, _, files in os.walk(self.root))
+        self.assertTrue(self.do("add", "deny", "read", "glob:**/.env").endswith(
+            f": deny filesystemRead glob:**/.env\nIt touches 2 of {total} files in {self.root}.\n"))
+        self.assertIn(f"touches 1 of 2 files in {self.root}/in.\n",
+                      self.do("add", "deny", "write", "glob:*.txt", "--count-in", self.root / "in"))
+        # There is nothing to count of what was there already, nor for commands.
+        self.assertNotIn("touches", self.do("add", "deny", "read", "glob:**/.env"))
+        self.assertNotIn("touches", self.do("add", "deny", "shell", "prefix:rm"))
+        self.assertIn("only to paths", self.fails("add", "deny", "shell", "prefix:ls", "--count-in", "."))
+        self.assertIn("cannot count the files", self.fails("add", "deny", "read", "glob:x", "--count-in", "nowhere"))
+        self.assertEqual(len(self.matches()), 3)
+
+    def test_it_tells_of_recent_calls(self):
+        def call(days, tool, name, **more):
+            when = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=days)
+            return {"timestamp": when.strftime("%Y-%m-%dT%H:%M:%S.000Z"), "requestId": "1",
+                    "subject": {"type": "agent-run", "id": "a"}, "tool": tool, "operation": "call",
+                    "root": {"kind": "workspace", "id": "folder", "displayName": "/src"},
+                    "relativePath": name, "outcome": "success", **more}
+
+        (self.state / "gatehouse").mkdir(mode=0o700)
+        log = self.state / "gatehouse/audit.jsonl.reads"
+        log.touch(mode=0o600)
+        log.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in (
+            call(90, "read_file", ".env"), call(4, "read_file", ".env"), call(3, "write_file", "./in/.env"),
+            call(2, "shell_execute", "sudo git push -f"), call(1, "read_file", "a.txt"),
+            call(0, "read_file", ".env", operation="read"), call(0, "unheard_of", ".env"))))
+        for words, touched in ((("deny", "read", "glob:**/.env"), 2), (("deny", "write", "glob:**/.env"), 1),
+                               (("allow", "read", "glob:**/.env"), 1), (("deny", "read", "dir:/src"), 3),
+                               (("deny", "shell", "prefix:git push"), 1), (("deny", "shell", "prefix:npm"), 0),
+                               (("deny", "shell", "prefix:git", "--cwd", "/src"), 1),
+                               (("deny", "shell", "prefix:git", "--cwd", "/elsewhere"), 0)):
+            self.assertIn(f"It touches {touched} of 5 recent calls in the audit log.\n",
+                          self.do("add", *words), words)
+
+    def test_a_large_folder_is_not_counted_to_the_end(self):
+        (self.root / "many").mkdir()
+        for number in range(10001):
+            os.mknod(self.root / "many" / f"{number}.txt")
+        self.assertRegex(self.do("add", "deny", "read", "glob:*.txt", "--count-in", "many"),
+                         r"touches more than \d+ of more than \d+ files in .*/many\.")
+
     def test_a_relative_path_is_from_here(self):
         out = self.do("add", "deny", "filesystemRead", "exact:a//b/")
         self.assertIn(f"deny filesystemRead {self.root}/a/b\n", out)
@@ -174,14 +220,14 @@ class Adding(Rules):
                         datetime.timedelta(minutes=10))
         self.assertIn("in the past",
                       self.fails("add", "deny", "shell", "exact:x", "--expires", "2001-01-01"))
-        for when in ("soon", "2", "2m", "2026-13-01", "2026-12-01T18:00"):
+        for when in ("soon", "2", "2x", "2026-13-01", "2026-12-01T18:00"):
             self.assertIn("--expires must be", self.fails("add", "deny", "shell", "exact:x", "--expires", when))
 
     def test_what_could_not_hold_is_refused(self):
         for words, reason in (
                 (("shell", "glob:x"), "glob: does not apply to the group shell"),
                 (("browser", "https://example.com/"), "a host"),
-                (("computer", "x"), "only resource"),
+                (("computer", "x"), "mouse-keyboard"),
                 (("filesystemRead", "glob:src/x"), "must begin with"),
                 (("filesystemRead", "/x", "--cwd", "/y"), "only rules for commands"),
                 (("shell", "exact:x", "--note", "n" * 2000), "note"),

@@ -30,6 +30,11 @@ class Use(Sandbox):
         self.assertEqual(self.run_it("--", "no-such-command")[0], 127)
         self.assertEqual(self.run_it("--", "/etc/passwd")[0], 126)
 
+    def test_options_end_at_the_command(self):
+        self.assertEqual(self.run_it("echo", "-n", "--rw", "/nowhere", "--", "-t")[:2],
+                         (0, "--rw /nowhere -- -t"))
+        self.assertEqual(self.run_it("-t", "5m", "sh", "-c", "exit 7")[0], 7)
+
     def test_our_own_failures_are_125(self):
         for words in (["--rw", "/nowhere", "--", "true"], ["--rw", "/proc", "--", "true"],
                       ["--cpus", "many", "--", "true"], ["--nonsense"], []):

@@ -26,7 +26,8 @@ ENVIRONMENT = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF
 WORDS = ["a", "b", "ab", "abc", "cab", "A", "Ab", "foo", "foo_bar", "x1", "12", "2024", "_", " ", "  ", "-",
          "(", ")", ";", "ba", "bab"]
 BEYOND_ASCII = ["\u00e9", "\u00c9", "\u00f6l", "\u0436", "\u0416a", "\u20ac", "\U0001f600"]
-BROKEN = [b"\xff", b"\xc3", b"\xe2\x82", b"\x80", b"\xed\xa0\x80"]
+# With a control character, or our search would take it for Latin-1.
+BROKEN = [b"\x01" + broken for broken in (b"\xff", b"\xc3", b"\xe2\x82", b"\x80", b"\xed\xa0\x80")]
 NAMES = ["a", "b", "c", "d", "A", "a.c", "b.h", "-n", "x y", "\u00e9", ".hidden", "z", "a-b", "a0", "#", "*"]
 
 

@@ -7,6 +7,7 @@ import pathlib
 import pty
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,7 +32,7 @@ class Search(CommandScene):
 
     def objects(self, *words, status=0, **settings):
         """What it says as JSON: the matches and the summary."""
-        code, out, said = self.run_it(*words, **settings)
+        code, out, said = self.run_it("--json", *words, **settings)
         self.assertEqual(code, status, said)
         lines = [json.loads(line) for line in out.splitlines()]
         return lines[:-1], lines[-1]["summary"]
@@ -65,7 +66,7 @@ class ForPrograms(Search):
             {"path": "b.txt", "lineNumber": 4, "line": "needle four"},
         ])
         self.assertEqual(summary, {"totalMatches": 3, "truncated": False, "files": 2, "binary": 0,
-                                   "tooLarge": 0, "missed": 0})
+                                   "tooLarge": 0, "ignored": 0, "hidden": 0, "missed": 0})
 
     def test_lines_around_a_match(self):
         self.plant("a", "1\n2\nneedle\n4\n5\n")
@@ -91,16 +92,16 @@ class ForPrograms(Search):
 
     def test_what_is_no_text_or_no_utf8(self):
         self.plant("binary", b"needle\0\n")
-        self.plant("bytes", b"\xff needle \xfe\n")
+        self.plant("bytes", b"\x01\xff needle \xfe\n")
         os.link(self.root / "bytes", os.fsencode(self.root) + b"/n\xff")
         matches, summary = self.objects("needle")
         self.assertEqual({match["path"] for match in matches}, {"bytes", "n\ufffd"})
-        self.assertEqual(matches[0]["line"], "\ufffd needle \ufffd")
+        self.assertEqual(matches[0]["line"], "\x01\ufffd needle \ufffd")
         self.assertEqual(summary["binary"], 1)
 
     def test_json_or_not_can_be_said(self):
         self.plant("a")
-        self.assertEqual(self.run_it("--no-json", "needle")[1], "a\n1:needle\n")
+        self.assertEqual(self.run_it("needle")[1], "a:needle\n")
         self.assertEqual(self.run_it("--color", "always", "needle")[1],
                          f"{NAME}a{PLAIN}\n{NUMBER}1{PLAIN}:{MATCH}needle{PLAIN}\n")
         shown, _, _ = self.on_terminal("--json", "needle")
@@ -125,7 +126,7 @@ class Choosing(Search):
         self.assertEqual(self.paths("-g", "src/**,e.*", "-g", "*.txt", "needle"),
                          ["src/deep/d.c", "src/c.c", "e.txt"])
         self.assertEqual(self.paths("-i", "-g", "A.C", "needle", status=1), [])
-        self.assertIn("--deny", self.run_it("-g", "!*.c", "needle")[2])
+        self.assertEqual(set(self.paths("-g", "!*.c", "needle")), {"b.h", "e.txt"})
 
     def test_files_by_their_names(self):
         for name in ("Main.c", "src/main.c", "src/main.h"):
@@ -144,6 +145,37 @@ class Choosing(Search):
         self.assertEqual(set(self.paths("--no-ignore", "needle")), {"a", "out/d"})
         self.assertEqual(set(self.paths("--hidden", "needle")), {"a", ".b", "node_modules/c"})
 
+    def test_what_is_left_out_is_counted_and_told_if_nothing_is_found(self):
+        for name in ("a.log", "b/c", ".hidden", "node_modules/d", ".git/e"):
+            self.plant(name)
+        self.plant("binary", b"needle\0\n")
+        self.plant(".gitignore", "*.log\nb\n")
+        matches, summary = self.objects("needle", status=1)
+        self.assertEqual(matches, [])
+        self.assertEqual({key: summary[key] for key in ("binary", "ignored", "hidden")},
+                         {"binary": 1, "ignored": 2, "hidden": 2})
+        code, out, said = self.run_it("--no-json", "needle")
+        self.assertEqual((code, out), (1, ""))
+        self.assertEqual(said, "")
+        # A person is told.
+        _, said, code = self.on_terminal("needle")
+        self.assertEqual((code, said), (1, "not searched: 2 ignored (use --no-ignore), 2 hidden, or of downloads "
+                                           "and build output (use --hidden), 1 binary\n"))
+        code, out, said = self.run_it("--no-json", "--no-ignore", "needle")
+        self.assertEqual((code, said), (0, ""))
+        _, said, code = self.on_terminal("-g*.c", "needle")
+        self.assertEqual((code, said), (1, "not searched: 1 ignored (use --no-ignore), 1 hidden, or of "
+                                           "downloads and build output (use --hidden)\n"))
+
+    def test_other_encodings_are_read(self):
+        for encoding in ("utf-8", "latin-1", "cp1252", "utf-16"):
+            self.plant(encoding, "eins\nein schöner Tag\n".encode(encoding))
+        for pattern in ("schön", "sch.n", "SCHÖN"):
+            matches, _ = self.objects("-i", pattern)
+            self.assertEqual({match["path"]: match["line"] for match in matches},
+                             dict.fromkeys(("utf-8", "latin-1", "cp1252", "utf-16"),
+                                           "ein schöner Tag"))
+
     def test_larger_files_are_passed_over(self):
         self.plant("small")
         self.plant("large", "needle\n" * 1000)
@@ -152,10 +184,15 @@ class Choosing(Search):
     def test_a_line_that_is_too_long_is_told(self):
         self.plant("a")
         self.plant("long", "x\n" + "needle " * (3 << 20))
-        code, out, said = self.run_it("needle")
+        code, out, said = self.run_it("needle$")
         self.assertEqual(code, 2)
         self.assertIn("too long", said)
-        self.assertEqual(json.loads(out.splitlines()[0])["path"], "a")
+        self.assertEqual(out.splitlines()[0], "a:needle")
+        # Plain text is found in any line.
+        matches, summary = self.objects("needle")
+        self.assertEqual([(match["path"], match["lineNumber"]) for match in matches],
+                         [("a", 1), ("long", 2)])
+        self.assertEqual((len(matches[1]["line"]), summary["tooLarge"]), (201, 0))
 
     def test_a_tree_that_is_too_deep_is_told(self):
         self.plant("a")
@@ -166,7 +203,7 @@ class Choosing(Search):
             self.assertEqual(said.count("\n"), 1)
             self.assertIn("1 could not be searched", said)
             self.assertIn("folders too deep", said)
-            self.assertEqual(json.loads(out.splitlines()[0])["path"], "a")
+            self.assertEqual(out.splitlines()[0].split(":")[0], "a")
 
     def test_any_number_of_threads_finds_the_same(self):
         for number in range(100):
@@ -175,6 +212,62 @@ class Choosing(Search):
         self.assertEqual(len(found), 100)
         for threads in (1, 2, 8):
             self.assertEqual(self.paths("--threads", threads, "needle"), found)
+
+
+class AsRipgrep(Search):
+    """The everyday options print the same as ripgrep's. Lines are sorted: it has another order of files."""
+    CALLS = (
+        "foo", "-n foo", "-l foo", "-c foo", "-w foo", "-v foo", "-o foo", "-on foo", "-i foo", "-A1 foo", "-nB1 foo",
+        "-nC1 foo a.c", "foo a.c", "-v foo a.c", "-e one -e three", "-x foo", "-t py foo", "-g !*.py foo", "-q foo",
+        "-q nope", "foo a.c sub", "-H foo a.c", "-I foo", "-S foo a.c", "-S Foo a.c", "-F . a.c", "foo nothere a.c",
+        "-vn . a.c", "-o ^f o.txt", "-ow a o.txt", "-o \\ba o.txt", "-Fo é o.txt", "-e a,b o.txt", "-uu foo",
+        "-u foo", "-c foo a.c", "-nA1 -B2 foo", "-lv foo", "--no-heading -n foo", "-N foo", "-oi foo", "foo ./sub",
+        "-nC1 foo a.c sub/b.py", "-s foo", "--fixed-strings . a.c", "-v -x foo a.c", "(", "nope sub", "-cv foo",
+    )
+
+    def test_it_prints_the_same(self):
+        ripgrep = shutil.which("rg")
+        if ripgrep is None:
+            self.skipTest("ripgrep is not installed")
+        self.plant("a.c", "one\nfoo bar foo\nthree\nFoo\nfoobar\n\nlast foo\n")
+        self.plant("sub/b.py", "foo\n1\n2\n3\nfoo\n")
+        self.plant("o.txt", "ff fa\nxxaab aa a\né é aé\na,b\n")
+        self.plant(".hidden/h", "foo\n")
+        self.plant("ignored/i", "foo\n")
+        self.plant(".ignore", "ignored\n")
+        for call in self.CALLS:
+            words = call.split(" ")
+            code, out, said = self.run_it(*words)
+            theirs = subprocess.run([ripgrep, "--no-config", *words], cwd=self.root, stdin=subprocess.DEVNULL,
+                                    capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual((code, sorted(out.splitlines())),
+                             (theirs.returncode, sorted(theirs.stdout.splitlines())), (call, said))
+
+    def test_options_that_say_the_same_differently(self):
+        self.plant("a", "needle needles\nx\n")
+        for words in (["-o", "-w", "needle"], ["--only-matching", "--word-regexp", "needle"]):
+            self.assertEqual(self.run_it(*words)[1], "a:needle\n")
+        self.assertEqual(self.run_it("-o", "x*")[1], "a:x\n")  # nothing is not shown
+        self.assertEqual(self.run_it("--heading", "-n", "needle")[1], "a\n1:needle needles\n")
+
+    def test_files_are_searched_whatever_hides_them(self):
+        self.plant(".b")
+        self.plant(".gitignore", "c\n")
+        self.plant("c")
+        self.plant("d/e")
+        self.assertEqual(self.run_it("needle", ".b", "c", "d")[1], ".b:needle\nc:needle\nd/e:needle\n")
+        self.assertEqual(self.run_it("needle", self.root / "c")[1], "needle\n")
+        (self.root / "link").symlink_to("c")
+        self.assertEqual(self.run_it("needle", "link")[0], 2)
+
+    def test_many_files_of_a_few_folders(self):
+        for number in range(100):
+            self.plant(f"f{number:02}")
+        names = [f"f{number:02}" for number in range(100)]
+        self.assertEqual(self.run_it("-l", "needle", *names)[1].split(), names)
+        for number in range(70):
+            self.plant(f"d{number}/f")
+        self.assertIn("folders", self.run_it("needle", *(f"d{number}" for number in range(70)))[2])
 
 
 class ForPeople(Search):
@@ -203,8 +296,10 @@ class ForPeople(Search):
         self.plant("a", "needle\nneedle\n")
         self.plant("b")
         self.assertEqual(self.on_terminal("--color=never", "--files", "?")[0], "a\nb\n")
-        self.assertEqual(self.on_terminal("-c", "needle")[0], "3\n")
-        self.assertEqual(self.on_terminal("-c", "nothing")[::2], ("0\n", 1))
+        self.assertEqual(self.on_terminal("--color=never", "-c", "needle")[0], "a:2\nb:1\n")
+        self.assertEqual(self.on_terminal("--color=never", "-l", "needle")[0], "a\nb\n")
+        self.assertEqual(self.on_terminal("-c", "nothing")[::2], ("", 1))
+        self.assertEqual(self.on_terminal("-c", "--files", "?")[0], "2\n")
 
     def test_what_is_not_shown_is_told(self):
         self.plant("a", "needle\n" * 30)
@@ -242,7 +337,7 @@ class ForPeople(Search):
     def test_names_in_complaints_cannot_either(self):
         evil = "\033[31m\nx"
         (self.root / evil).write_text("a" * 4000 + "\n")
-        for words in (["x", evil], ["x", evil + "/missing"], [r"(a|aa)+$(?<=b)", "."]):
+        for words in (["x", evil + "/missing"], [r"(a|aa)+$(?<=b)", "."]):
             code, _, said = self.run_it(*words)
             self.assertEqual(code, 2)
             self.assertIn("\\x1b[31m\\nx", said)
@@ -297,7 +392,9 @@ class Ends(Search):
     def test_exit_statuses_are_greps(self):
         self.plant("a")
         for words, status in ((["needle"], 0), (["nothing"], 1), (["("], 2), (["needle", "missing"], 2),
-                              (["needle", "a"], 2), ([], 2), (["--nonsense", "x"], 2),
+                              (["needle", "a"], 0), (["nothing", "a"], 1), ([], 2),
+                              (["needle", "a", "missing"], 2), (["-q", "needle"], 0), (["-q", "nothing"], 1),
+                              (["-t", "klingon", "x"], 2), (["-e", "x", "--files"], 2), (["--nonsense", "x"], 2),
                               (["needle", "--deny", "~/x"], 2), (["--files", "{a"], 2),
                               (["-m", "0", "x"], 2), (["needle", "--state-dir", "a"], 2)):
             code, _, said = self.run_it(*words)
@@ -318,7 +415,7 @@ class Ends(Search):
 
     def test_a_reader_that_goes_away_ends_it_quietly(self):
         self.plant("a", ("needle " * 20 + "\n") * 10000)
-        process = self.open("-m", "10000", "needle")
+        process = self.open("--json", "-m", "10000", "needle")
         self.assertEqual(process.stdout.read(1), b"{")
         process.stdout.close()
         self.assertEqual(process.wait(timeout=PATIENCE), 0)
@@ -326,7 +423,7 @@ class Ends(Search):
 
     def test_an_interrupt_ends_it_also_where_nobody_reads(self):
         self.plant("a", ("needle " * 20 + "\n") * 10000)
-        process = self.open("-m", "10000", "needle")
+        process = self.open("--json", "-m", "10000", "needle")
         self.assertEqual(process.stdout.read(1), b"{")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=PATIENCE), 130)
@@ -436,7 +533,7 @@ class Boundary(Search):
         (self.root / "closed").chmod(0)
         self.addCleanup((self.root / "shut").chmod, 0o700)
         self.assert_only_inside(status=2)
-        _, out, said = self.run_it("needle")
+        _, out, said = self.run_it("--json", "needle")
         summary = json.loads(out.splitlines()[-1])["summary"]
         self.assertEqual(summary["missed"], 2)
         self.assertEqual(sorted(entry["path"] for entry in summary["firstMissed"]), ["closed", "shut"])
@@ -466,7 +563,7 @@ class Boundary(Search):
     def test_the_walls_while_it_works(self):
         self.plant("in/file", ("needle " * 20 + "\n") * 10000)
         with open(self.outside / "secret", "rb") as secret:
-            process = self.open("-m", "10000", "needle", pass_fds=(secret.fileno(),))
+            process = self.open("--json", "-m", "10000", "needle", pass_fds=(secret.fileno(),))
             # Nobody reads on, so it stands still where it is.
             self.assertEqual(process.stdout.read(1), b"{")
             status = pathlib.Path(f"/proc/{process.pid}/status").read_text()

@@ -19,7 +19,7 @@ TOOLHOST, HUNG_FUSE = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 
 PREPARE, RUN, DROP, CANCEL, PREVIEW, RULES = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
 READY, PREPARED, RESULT, ERROR, PROGRESS, LOST = 0x11, 0x12, 0x13, 0x14, 0x15, 0x16
-PREVIEWED = 0x17
+PREVIEWED, CHANGE = 0x17, 0x18
 
 Frame = collections.namedtuple("Frame", "call type body")
 
@@ -61,7 +61,9 @@ class Front:
                 if len(self.bytes) >= length + 4:
                     body = self.bytes[9:length + 4]
                     self.bytes = self.bytes[length + 4:]
-                    return Frame(call, kind, json.loads(body) if body else None)
+                    # What changed is text, for the audit log.
+                    value = body.decode() if kind == CHANGE else json.loads(body) if body else None
+                    return Frame(call, kind, value)
             try:
                 piece = self.socket.recv(1 << 16)
             except ConnectionResetError:
@@ -115,7 +117,7 @@ class Front:
         while True:
             frame = self.receive()
             assert frame.call in calls, frame
-            if frame.type != PROGRESS:
+            if frame.type not in (PROGRESS, CHANGE):
                 return frame
 
     def refusal(self, *arguments, **more):

@@ -1,8 +1,11 @@
 """A pseudo terminal for tests: reads what is shown, and types keys."""
 import contextlib
+import fcntl
 import os
 import pty
 import select
+import struct
+import termios
 import threading
 import time
 
@@ -17,6 +20,8 @@ class WatchedTerminal:
     def setUp(self):
         super().setUp()
         self.master, self.terminal = pty.openpty()
+        # Large enough for whole questions: what was not seen to its end cannot be allowed.
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
         self.addCleanup(os.close, self.terminal)
         self.shown = bytearray()
         self.is_over = threading.Event()

@@ -310,6 +310,8 @@ static void take_roots(void *data, struct mcp_session *session, const struct jso
     struct json_writer writer;
 
     (void)session;
+    if (roots == NULL)
+        return;
     buf_clear(&fixture->roots);
     json_writer_init(&writer, &fixture->roots);
     json_write_value(&writer, roots);

@@ -5,6 +5,7 @@ The last line counts.
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,34 @@ class Packages(unittest.TestCase):
         done, _ = self.run_for("nonsense")
         self.assertEqual(done.returncode, 2)
         self.assertIn("nonsense", done.stdout)
+
+    def run_without_apt(self, *groups, lacks=()):
+        """On a system that has what the build needs, but for `lacks`, and no apt-get."""
+        tools = self.fakes / "tools"
+        tools.mkdir(exist_ok=True)
+        for name in ("sh", "env", "printf", "cat", "dirname"):
+            (tools / name).unlink(missing_ok=True)
+            (tools / name).symlink_to(shutil.which(name))
+        for name in ("gcc", "meson", "ninja"):
+            (tools / name).write_text("#!/bin/sh\ncat >/dev/null\n")
+            (tools / name).chmod(0o755)
+        (tools / "pkg-config").write_text(
+            '#!/bin/sh\ncase " %s " in *" $2 "*) exit 1 ;; esac\n' % " ".join(lacks))
+        (tools / "pkg-config").chmod(0o755)
+        for name in lacks:
+            (tools / name).unlink(missing_ok=True)
+        return subprocess.run([INSTALL, *groups], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, env={"PATH": str(tools)})
+
+    def test_without_apt_the_build_goes_on_if_all_is_there(self):
+        done = self.run_without_apt("build")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_without_apt_what_is_missing_is_named_as_other_systems_do(self):
+        done = self.run_without_apt("build", lacks=["meson", "libuv", "libpcre2-8"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no apt-get", done.stdout)
+        self.assertIn("\n    meson libuv pcre2\n", done.stdout)
 
 
 if __name__ == "__main__":

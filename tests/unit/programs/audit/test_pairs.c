@@ -121,5 +121,20 @@ static void the_oldest_are_forgotten(void **state)
     assert_true(pairs_take(&pairs, PAIRS_MAX + 9));
 }
 
+static void what_was_added_last_is_found_and_stays(void **state)
+{
+    (void)state;
+    assert_false(pairs_has(&pairs, 5));
+    pairs_add(&pairs, 5);
+    assert_true(pairs_has(&pairs, 5));
+    for (uint64_t key = 6; key < 5 + PAIRS_NEAR; key++)
+        pairs_add(&pairs, key);
+    assert_true(pairs_has(&pairs, 5));
+    pairs_add(&pairs, 3);
+    assert_false(pairs_has(&pairs, 5));
+    assert_true(pairs_take(&pairs, 5));
+}
+
 TEST_MAIN(pairs_test(both_halves_have_one_key), pairs_test(others_have_others),
-          pairs_test(each_is_taken_once), pairs_test(the_oldest_are_forgotten))
+          pairs_test(each_is_taken_once), pairs_test(the_oldest_are_forgotten),
+          pairs_test(what_was_added_last_is_found_and_stays))

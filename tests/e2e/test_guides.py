@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""What docs/guides says about other machines: who reaches `gatehouse mcp --http`, and through what.
+
+Arguments: the gatehouse program. The test with sshd needs Debian's openssh-server, and is skipped without.
+"""
+import http.client
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.dont_write_bytecode = True  # not into the sources
+from mcp_client import PATIENCE
+
+PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+GUIDE = (pathlib.Path(__file__).resolve().parents[2] /
+         "docs/guides/n8n-docker-and-other-machines.md").read_text()
+KEY = "0123456789abcdef"
+HELLO = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "n8n", "version": "1"}}})
+
+
+def free_port(address="127.0.0.1"):
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return probe.getsockname()[1]
+
+
+def greet(address, port, host=None):
+    """What the server answers to a client's first message; OSError if it cannot be reached."""
+    connection = http.client.HTTPConnection(address, port, timeout=PATIENCE)
+    try:
+        connection.request("POST", "/mcp", HELLO, {
+            "Host": host or f"127.0.0.1:{port}", "Authorization": f"Bearer {KEY}",
+            "Content-Type": "application/json", "Accept": "application/json, text/event-stream"})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+class Elsewhere(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="gatehouse-guide-")
+        self.addCleanup(directory.cleanup)
+        self.room = pathlib.Path(directory.name).resolve()
+        (self.room / "project").mkdir()
+        self.port = free_port()
+        server = self.start(PROGRAM, "mcp", "--http", f"127.0.0.1:{self.port}", self.room / "project",
+                            env={"HOME": str(self.room), "GATEHOUSE_HTTP_KEY": KEY},
+                            stdout=subprocess.PIPE)
+        self.addCleanup(server.stdout.close)
+        server.stdout.readline()  # it listens
+
+    def start(self, *words, **settings):
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, **settings)
+        self.addCleanup(process.wait, PATIENCE)
+        self.addCleanup(process.terminate)
+        return process
+
+    def until_there(self, process, address, port):
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection((address, port), PATIENCE).close()
+                return
+            except OSError:
+                self.assertIsNone(process.poll(), "it ended")
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.05)
+
+    def test_on_the_network_of_the_host_it_is_reached(self):
+        self.assertIn("--network host", GUIDE)
+        status, answer = greet("127.0.0.1", self.port)
+        self.assertEqual(status, 200)
+        self.assertIn("gatehouse", answer)
+
+    def test_other_names_of_the_host_are_refused(self):
+        self.assertIn("host.docker.internal", GUIDE)
+        self.assertEqual(greet("127.0.0.1", self.port, f"host.docker.internal:{self.port}")[0], 403)
+
+    def test_a_container_with_its_own_network_does_not_reach_it(self):
+        alone = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net"]
+        if subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no network namespaces")
+        look = f"import socket; socket.create_connection(('127.0.0.1', {self.port}), 5)"
+        done = subprocess.run([*alone, sys.executable, "-c", look], capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("Error", done.stderr)
+
+    def test_ssh_brings_it_to_another_machine(self):
+        self.assertIn("ssh -N -R 127.0.0.1:7650:127.0.0.1:7650", GUIDE)
+        sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
+        if sshd is None or shutil.which("ssh") is None:
+            self.skipTest("there is no sshd")
+        if pwd.getpwuid(os.geteuid()).pw_passwd.startswith(("*", "!")):
+            self.skipTest("nobody can log in as this user")
+        if os.geteuid() == 0 and not pathlib.Path("/run/sshd").is_dir():
+            self.skipTest("sshd as root needs /run/sshd, which its package makes")
+        for name in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.room / name], check=True)
+        ssh_port = free_port()
+        (self.room / "sshd_config").write_text(
+            f"ListenAddress 127.0.0.1:{ssh_port}\nHostKey {self.room}/host\nPidFile none\nUsePAM no\n"
+            f"AuthorizedKeysFile {self.room}/user.pub\nStrictModes no\nPasswordAuthentication no\n"
+            "PermitRootLogin prohibit-password\nGatewayPorts clientspecified\n")
+        daemon = self.start(sshd, "-D", "-f", self.room / "sshd_config", stderr=subprocess.DEVNULL)
+        self.until_there(daemon, "127.0.0.1", ssh_port)
+        # 127.0.0.2 is the loopback address of the other machine here: the port must be the same.
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        tunnel = self.start(
+            "ssh", "-N", "-R", f"127.0.0.2:{self.port}:127.0.0.1:{self.port}", "-p", str(ssh_port),
+            "-F", "/dev/null", "-i", self.room / "user", "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes",
+            "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
+            "-o", "ExitOnForwardFailure=yes", f"{user}@127.0.0.1")
+        self.until_there(tunnel, "127.0.0.2", self.port)
+        status, answer = greet("127.0.0.2", self.port, f"127.0.0.1:{self.port}")
+        self.assertEqual(status, 200)
+        self.assertIn("gatehouse", answer)
+
+
+if __name__ == "__main__":
+    del sys.argv[1:]
+    program = unittest.main(exit=False)
+    for case, reason in program.result.skipped:
+        print(f"skipped: {case.id()}: {reason}")
+    sys.exit(0 if program.result.wasSuccessful() else 1)
