@@ -26,8 +26,9 @@
 enum {
     /* Of a line without its newline; no longer one is written. */
     AUDIT_MAX_RECORD_BYTES = 56 << 10,
-    AUDIT_KEPT_NAME_BYTES = 256, /* kept of a name in a record of a non-change */
-    AUDIT_MAX_FILES = 64,        /* most rotated files of each kind */
+    AUDIT_KEPT_NAME_BYTES = 256,        /* kept of a name in a record of a non-change */
+    AUDIT_MAX_DETAILS_BYTES = 12 << 10, /* of a call; longer ones are left out */
+    AUDIT_MAX_FILES = 64,               /* most rotated files of each kind */
 };
 
 enum audit_sync {
@@ -49,7 +50,8 @@ struct audit_config {
     unsigned lock_wait_ms;
     /*
      * Buffers records of successful operations that changed nothing, until there are 32 KB of them,
-     * something else is recorded, or audit_file_flush() is called. Much faster, but a kill -9 loses
+     * something else is recorded, or audit_file_flush() is called. (Ends of calls alone also wait
+     * while changes succeed.) Much faster, but a kill -9 loses
      * the buffered records. Changes and refusals are never buffered.
      */
     bool gathers_reads;

@@ -43,6 +43,7 @@ enum authority_subject_type {
     AUTHORITY_AGENT_RUN,
     AUTHORITY_EXTENSION,
     AUTHORITY_AUTOMATION,
+    AUTHORITY_USER, /* of a server; only recorded, never granted anything */
 };
 
 struct authority_subject {
@@ -126,10 +127,11 @@ struct authority_filter {
 struct authority_limits {
     enum authority_symlinks symlinks;
     enum authority_hardlinks hardlinks;
-    uint64_t max_file_bytes;          /* 0: none */
-    const char *const *allowed_globs; /* NULL-terminated; none: all names */
-    const char *const *denied_globs;  /* override the allowed ones */
-    struct authority_filter filter;   /* may deny more */
+    uint64_t max_file_bytes;           /* 0: none */
+    const char *const *allowed_globs;  /* NULL-terminated; none: all names */
+    const char *const *denied_globs;   /* override the allowed ones */
+    struct authority_filter filter;    /* may deny more */
+    struct authority_filter narrowing; /* and so may this */
 };
 
 struct authority_request {
@@ -164,6 +166,14 @@ enum authority_operation {
     AUTHORITY_OP_WALK,
     AUTHORITY_OP_SEARCH,
     AUTHORITY_OP_EXECUTE, /* only recorded, never executed here: see authority_note() */
+    AUTHORITY_OP_CALL,    /* the end of a tool call; only recorded as well */
+    /* What a server records about its users; no operations of an authority either. */
+    AUTHORITY_OP_SIGN_IN,
+    AUTHORITY_OP_SIGN_OUT,  /* of this browser or another one */
+    AUTHORITY_OP_ACCOUNT,   /* a user is added, removed, gets a password or a login link */
+    AUTHORITY_OP_AGENT_KEY, /* a key of an agent is created or revoked */
+    AUTHORITY_OP_PAIR,      /* a token that connects a machine is created, or used */
+    AUTHORITY_OP_REQUEST,   /* a request is refused */
     AUTHORITY_OPERATIONS
 };
 
@@ -239,6 +249,7 @@ struct authority_call {
     const char *tool;     /* or NULL */
     const char *decision; /* what allowed it: "allow-rule", "mode", "user", …; or NULL */
     uint64_t id;          /* the same in all records of the call; 0: none */
+    const char *client;   /* the program that called, as it names itself; or NULL */
 };
 
 struct authority_event {
@@ -257,6 +268,7 @@ struct authority_event {
     const char *wrapper_ids[AUTHORITY_MAX_HOOKS]; /* hooks that saw it, in order */
     size_t wrapper_count;
     const char *reason;
+    struct str details; /* of AUTHORITY_OP_CALL: see authority_note; or empty */
 };
 
 /*
@@ -337,6 +349,14 @@ int authority_request_root(struct authority *authority, const struct authority_r
                            struct authority_scope **out_scope, struct err *err);
 /* Also ends its watches and closes their fds; see authority_watch(). */
 void authority_scope_free(struct authority_scope *scope);
+/*
+ * Makes absolute names below the root of `other` usable with `scope`: what is done with such a name
+ * is an operation of `other`, with its grant, limits and record. authority_resolve() returns names
+ * of `other` in that absolute form, without links. Several scopes can be joined to one. `other`
+ * must outlive the use of `scope`. ERR_INVALID_ARGUMENT if one root is or contains the other.
+ */
+int authority_scope_join(struct authority_scope *scope, struct authority_scope *other,
+                         struct err *err);
 
 struct authority_grant {
     uint64_t id;
@@ -575,6 +595,8 @@ struct authority_sift_visitor {
      * ignore rules could not be used. May be NULL.
      */
     void (*missed)(void *data, unsigned thread, struct str name, int code);
+    /* Reports a file or directory that is left out by the ignore files. May be NULL. */
+    void (*ignored)(void *data, unsigned thread, struct str name, bool is_directory);
     void *data;
 };
 
@@ -728,11 +750,17 @@ void authority_call_end(void);
 struct authority_note {
     enum authority_operation operation;
     struct str name;        /* of AUTHORITY_OP_EXECUTE: the command */
+    bool is_text;           /* the name is no path: of a command, also without this */
     struct str destination; /* of AUTHORITY_OP_EXECUTE: the working directory */
     enum authority_outcome outcome;
     int error;                 /* for AUTHORITY_DENIED and AUTHORITY_FAILED: an ERR_* code */
     const char *policy_source; /* what decided: "deny-rule", "mode", "user", …; or NULL */
     const char *reason;        /* NULL: that of the grant */
+    /*
+     * Of AUTHORITY_OP_CALL: a finished JSON object about the call, which the audit log keeps up to
+     * AUDIT_MAX_DETAILS_BYTES; or empty.
+     */
+    struct str details;
     /* 0: a new id is filled in; for the outcome, pass the id of the intent. */
     uint64_t request_id;
 };
