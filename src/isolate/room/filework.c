@@ -466,9 +466,10 @@ static void copy_link(int from_fd, const char *name, int to_fd, const char *to)
     char target[PATH_MAX];
     ssize_t len = readlinkat(from_fd, name, target, sizeof(target) - 1);
 
-    if (len < 0)
+    if (len >= 0)
+        target[len] = '\0';
+    else
         fail(errno, name);
-    target[len] = '\0';
     (void)unlinkat(to_fd, to, 0);
     if (symlinkat(target, to_fd, to) < 0)
         fail(errno, to);

@@ -544,7 +544,7 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
                            .is_in_memory = plan->is_in_memory,
                            .is_build = plan->is_build};
     cleanup_free char(*layers)[ROOM_ID_BYTES] = NULL;
-    cleanup_free struct room *room = calloc(1, sizeof(*room));
+    cleanup_free struct room *room = NULL;
     int ends[2];
     int r = check_alive(keeper, err);
 
@@ -556,6 +556,7 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
         return err_set_field(err, ERR_TOO_LARGE, "layers", "a sandbox has at most %d layers",
                              ROOM_MAX_LAYERS);
     layers = calloc(plan->layer_count + 1, sizeof(*layers));
+    room = calloc(1, sizeof(*room));
     if (layers == NULL || room == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     for (size_t i = 0; i < plan->layer_count; i++) {
