@@ -2,13 +2,13 @@
 #include "store/backup.h"
 
 #include <limits.h>
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "store/database.h"
 
 enum { BUSY_MS = 5000 };
 
@@ -21,13 +21,9 @@ static void close_database(sqlite3 **database)
 
 static int refuse(struct err *err, int code, const char *what, const char *path, const char *why)
 {
-    int error = (code & 0xff) == SQLITE_FULL       ? ERR_NO_SPACE
-                : (code & 0xff) == SQLITE_NOMEM    ? ERR_NO_MEMORY
-                : (code & 0xff) == SQLITE_BUSY     ? ERR_BUSY
-                : (code & 0xff) == SQLITE_CANTOPEN ? ERR_PERMISSION_DENIED
-                                                   : ERR_IO;
+    int error = database_error(code);
 
-    return err_set(err, error, "cannot %s '%s': %s", what, path, why);
+    return err_set(err, error < 0 ? error : ERR_IO, "cannot %s '%s': %s", what, path, why);
 }
 
 static int copy(sqlite3 *database, const char *path, struct err *err)

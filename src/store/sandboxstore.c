@@ -7,15 +7,12 @@
 
 #include "store/database.h"
 
-enum { VERSION = 1 };
-
 struct sandboxstore {
     sqlite3 *database;
     sqlite3_stmt *find_key;
 };
 
-static const char schema[] =
-    "BEGIN IMMEDIATE;"
+static const char tables[] =
     "CREATE TABLE IF NOT EXISTS tenants("
     " id TEXT PRIMARY KEY, name TEXT NOT NULL, external_ref TEXT NOT NULL,"
     " max_sandboxes INTEGER NOT NULL, created_s INTEGER NOT NULL) STRICT;"
@@ -30,9 +27,9 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS layers("
     " key TEXT PRIMARY KEY, parent TEXT NOT NULL, has_files INTEGER NOT NULL,"
     " is_image INTEGER NOT NULL, created_s INTEGER NOT NULL, used_s INTEGER NOT NULL,"
-    " workdir TEXT NOT NULL, env TEXT NOT NULL, owner TEXT NOT NULL) STRICT;"
-    "PRAGMA user_version=1;"
-    "COMMIT;";
+    " workdir TEXT NOT NULL, env TEXT NOT NULL, owner TEXT NOT NULL) STRICT;";
+
+static const struct database_schema schema = {.version = 1, .tables = tables};
 
 int sandboxstore_open(const char *directory, struct sandboxstore **out_store, struct err *err)
 {
@@ -45,7 +42,7 @@ int sandboxstore_open(const char *directory, struct sandboxstore **out_store, st
     if (snprintf(path, sizeof(path), "%s/sandboxes.db", directory) >= (int)sizeof(path))
         r = err_set(err, ERR_INVALID_PATH, "the state directory's path is too long");
     else
-        r = database_create(path, schema, VERSION, DATABASE_ORDERED, &store->database, err);
+        r = database_create(path, &schema, DATABASE_ORDERED, &store->database, err);
     if (r == 0) {
         r = database_error(sqlite3_prepare_v3(store->database,
                                               "SELECT tenant FROM keys WHERE digest=?1", -1,
@@ -70,10 +67,7 @@ void sandboxstore_close(struct sandboxstore *store)
     free(store);
 }
 
-#define TEXT_VALUE(view)                                                                           \
-    {                                                                                              \
-        .kind = DATABASE_TEXT, .bytes = (view)                                                     \
-    }
+#define TEXT_VALUE DATABASE_VALUE_STR
 
 static void read_text(sqlite3_stmt *row, int column, char *out_text, size_t size)
 {
@@ -97,20 +91,8 @@ static int each_with(struct sandboxstore *store, const char *sql, struct str val
                      void (*take)(void *data, sqlite3_stmt *row), void *data)
 {
     const struct database_value values[DATABASE_MAX_VALUES] = {TEXT_VALUE(value)};
-    sqlite3_stmt *statement = NULL;
-    int r = database_error(sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL));
 
-    if (r == 0)
-        r = database_first_row(statement, values);
-    while (r > 0) {
-        int code;
-
-        take(data, statement);
-        code = sqlite3_step(statement);
-        r = code == SQLITE_ROW ? 1 : database_error(code);
-    }
-    sqlite3_finalize(statement);
-    return r;
+    return database_each_with(store->database, sql, values, take, data);
 }
 
 /* ---- tenants ---- */

@@ -11,20 +11,18 @@
 #include "store/internal.h"
 
 enum {
-    BUSY_MS = 5000,
     MAX_WAITING = 1 << 20, /* a user waits for an init, so there are few */
     /* A disk may stall; nobody gains by giving up a write that may have happened. */
     GRACE_MS = 60 * 1000,
-    VERSION = 2,
 };
 
 /*
  * The primary keys of machines are users: each has one. Version 1 had logins that say nothing about
  * themselves; their browsers log in again.
  */
-static const char upgrade[] = "DROP TABLE logins;";
+static const char *const upgrades[] = {"DROP TABLE logins;"};
 
-static const char schema[] =
+static const char tables[] =
     "CREATE TABLE IF NOT EXISTS users("
     " id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, password TEXT,"
     " files_are_off INTEGER NOT NULL DEFAULT 0, created_ms INTEGER NOT NULL) STRICT;"
@@ -50,110 +48,16 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS credentials("
     " id TEXT PRIMARY KEY, user INTEGER NOT NULL REFERENCES users(id) ON DELETE CASCADE,"
     " name TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL, created_ms INTEGER NOT NULL)"
-    " STRICT, WITHOUT ROWID;"
-    "PRAGMA user_version=2;";
+    " STRICT, WITHOUT ROWID;";
 
-int store_error_of(int code)
-{
-    switch (code & 0xff) {
-    case SQLITE_OK:
-    case SQLITE_DONE:
-    case SQLITE_ROW:
-        return 0;
-    case SQLITE_NOMEM:
-        return ERR_NO_MEMORY;
-    case SQLITE_FULL:
-        return ERR_NO_SPACE;
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return ERR_BUSY;
-    case SQLITE_CONSTRAINT:
-        /* The user was removed. */
-        return code == SQLITE_CONSTRAINT_FOREIGNKEY ? ERR_NOT_FOUND : ERR_ALREADY_EXISTS;
-    case SQLITE_PERM:
-    case SQLITE_READONLY:
-    case SQLITE_CANTOPEN:
-        return ERR_PERMISSION_DENIED;
-    default:
-        return ERR_IO;
-    }
-}
+static const struct database_schema schema = {
+    .version = 1 + array_size(upgrades), .tables = tables, .upgrades = upgrades};
 
 /* ---- writes ---- */
 
-static int bind_values(sqlite3_stmt *statement, const struct store_value *values)
-{
-    int code = SQLITE_OK;
-    int count = sqlite3_bind_parameter_count(statement);
-
-    for (int i = 0; i < count && i < STORE_MAX_VALUES && code == SQLITE_OK; i++)
-        switch (values[i].kind) {
-        case STORE_NOTHING:
-            break; /* NULL, which a parameter is anyway */
-        case STORE_NUMBER:
-            code = sqlite3_bind_int64(statement, i + 1, values[i].number);
-            break;
-        case STORE_BYTES:
-            code = sqlite3_bind_blob64(statement, i + 1, values[i].bytes.ptr, values[i].bytes.len,
-                                       SQLITE_STATIC);
-            break;
-        case STORE_TEXT:
-            code = sqlite3_bind_text64(statement, i + 1, values[i].bytes.ptr, values[i].bytes.len,
-                                       SQLITE_STATIC, SQLITE_UTF8);
-            break;
-        }
-    return code;
-}
-
-static int execute_one(sqlite3 *database, const char *sql, const struct store_value *values)
-{
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(database, sql, -1, &statement, NULL);
-
-    if (code == SQLITE_OK)
-        code = bind_values(statement, values);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    sqlite3_finalize(statement);
-    return store_error_of(code);
-}
-
-static int execute_both(sqlite3 *database, const struct store_write *write, int *out_changed)
-{
-    int r = execute_one(database, write->sql, write->values);
-
-    if (r == 0) {
-        *out_changed = sqlite3_changes(database);
-        if (*out_changed == 0 && write->missing != 0)
-            r = write->missing;
-    }
-    return r == 0 && write->more != NULL ? execute_one(database, write->more, write->values) : r;
-}
-
-int store_execute(sqlite3 *database, const struct store_write *write)
-{
-    sqlite3_mutex *mutex = sqlite3_db_mutex(database);
-    bool is_transaction = write->more != NULL;
-    int changed = 0;
-    int r = 0;
-
-    /* The loop's thread may write as well, and must not get into our transaction or our count. */
-    sqlite3_mutex_enter(mutex);
-    if (is_transaction)
-        r = store_error_of(sqlite3_exec(database, "BEGIN IMMEDIATE", NULL, NULL, NULL));
-    if (r == 0)
-        r = execute_both(database, write, &changed);
-    if (r == 0 && is_transaction)
-        r = store_error_of(sqlite3_exec(database, "COMMIT", NULL, NULL, NULL));
-    if (sqlite3_get_autocommit(database) == 0)
-        (void)sqlite3_exec(database, "ROLLBACK", NULL, NULL, NULL);
-    sqlite3_mutex_leave(mutex);
-    return r < 0 ? r : changed;
-}
-
 struct job {
     struct store *store;
-    struct store_write write; /* with copies of the bytes, behind this */
+    struct database_write write; /* with copies of the bytes, behind this */
     store_done *done;
     void *context;
 };
@@ -161,7 +65,7 @@ struct job {
 static int run_job(void *data, struct cancel *token)
 {
     struct job *job = data;
-    int r = store_execute(job->store->writer, &job->write);
+    int r = database_execute(job->store->writer, &job->write);
 
     (void)token;
     return r < 0 ? r : 0;
@@ -184,20 +88,20 @@ static void on_job_done(void *context, int result, void *data)
         reply.done(reply.context, result);
 }
 
-static struct job *make_job(struct store *store, const struct store_write *write)
+static struct job *make_job(struct store *store, const struct database_write *write)
 {
     size_t size = sizeof(struct job);
     struct job *job;
     char *at;
 
-    for (size_t i = 0; i < STORE_MAX_VALUES; i++)
+    for (size_t i = 0; i < DATABASE_MAX_VALUES; i++)
         size += write->values[i].bytes.len;
     job = malloc(size);
     if (job == NULL)
         return NULL;
     *job = (struct job){.store = store, .write = *write};
     at = (char *)(job + 1);
-    for (size_t i = 0; i < STORE_MAX_VALUES; i++) {
+    for (size_t i = 0; i < DATABASE_MAX_VALUES; i++) {
         struct str *bytes = &job->write.values[i].bytes;
 
         if (bytes->len > 0)
@@ -208,7 +112,7 @@ static struct job *make_job(struct store *store, const struct store_write *write
     return job;
 }
 
-void store_write_later(struct store *store, const struct store_write *write, store_done *done,
+void store_write_later(struct store *store, const struct database_write *write, store_done *done,
                        void *context)
 {
     struct job *job = store->pool != NULL ? make_job(store, write) : NULL;
@@ -234,40 +138,12 @@ void store_write_later(struct store *store, const struct store_write *write, sto
     free(reply);
     free(job);
     /* Without memory for a job, or in a command. SQLite makes this wait for the worker. */
-    r = store_execute(store->writer, write);
+    r = database_execute(store->writer, write);
     if (done != NULL)
         done(context, r < 0 ? r : 0);
 }
 
 /* ---- open and close ---- */
-
-static int open_database(const char *path, int flags, sqlite3 **out_database)
-{
-    static const char settings[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-                                   "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;"
-                                   "PRAGMA temp_store=MEMORY;";
-    int code = sqlite3_open_v2(path, out_database, flags | SQLITE_OPEN_FULLMUTEX, NULL);
-
-    if (code == SQLITE_OK) {
-        sqlite3_extended_result_codes(*out_database, 1);
-        code = sqlite3_busy_timeout(*out_database, BUSY_MS);
-    }
-    if (code == SQLITE_OK)
-        code = sqlite3_exec(*out_database, settings, NULL, NULL, NULL);
-    return code;
-}
-
-static int64_t version_of(sqlite3 *database)
-{
-    sqlite3_stmt *statement = NULL;
-    int64_t version = -1;
-
-    if (sqlite3_prepare_v2(database, "PRAGMA user_version", -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW)
-        version = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return version;
-}
 
 static int prepare(struct store *store)
 {
@@ -285,41 +161,17 @@ static int prepare(struct store *store)
     return code == SQLITE_OK ? store_prepare_users(store) : code;
 }
 
-/* Another process may open it at the same time, so everything is decided under the lock. */
-static int make_tables(sqlite3 *database, int64_t *out_version)
-{
-    int code = sqlite3_exec(database, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-
-    if (code != SQLITE_OK)
-        return code;
-    *out_version = version_of(database);
-    if (*out_version == 1)
-        code = sqlite3_exec(database, upgrade, NULL, NULL, NULL);
-    if (code == SQLITE_OK && *out_version <= VERSION)
-        code = sqlite3_exec(database, schema, NULL, NULL, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_exec(database, "COMMIT", NULL, NULL, NULL);
-    if (code != SQLITE_OK)
-        (void)sqlite3_exec(database, "ROLLBACK", NULL, NULL, NULL);
-    return code;
-}
-
 static int open_all(struct store *store, const char *path, struct err *err)
 {
-    int code = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &store->writer);
-    int64_t version = 0;
-    int r;
+    int r = database_create(path, &schema, DATABASE_FLUSHED, &store->writer, err);
+    int code;
 
-    if (code == SQLITE_OK)
-        code = make_tables(store->writer, &version);
-    if (code == SQLITE_OK && version > VERSION)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "'%s' was written by a newer version of gatehouse; use that one", path);
-    if (code == SQLITE_OK)
-        code = open_database(path, SQLITE_OPEN_READWRITE, &store->reader);
+    if (r < 0)
+        return r;
+    code = database_open(path, 0, DATABASE_FLUSHED, &store->reader);
     if (code == SQLITE_OK)
         code = prepare(store);
-    r = store_error_of(code);
+    r = database_error(code);
     return r < 0 ? err_set(err, r, "cannot open '%s': %s", path, sqlite3_errstr(code)) : 0;
 }
 
@@ -416,40 +268,25 @@ bool store_has_changed(struct store *store, struct store_view *view)
 void store_save_machine(struct store *store, const struct store_machine *machine, store_done *done,
                         void *context)
 {
-    struct store_write write = {
+    struct database_write write = {
         .sql = "INSERT OR REPLACE INTO machines(user, key_digest, connected_ms, init)"
                " VALUES (?1, ?2, ?3, ?4)",
-        .values = {STORE_VALUE_NUMBER(machine->user),
-                   STORE_VALUE_DIGEST(machine->key_digest),
-                   STORE_VALUE_NUMBER(machine->connected_ms),
-                   {.kind = STORE_BYTES, .bytes = machine->init}}};
+        .values = {DATABASE_VALUE_NUMBER(machine->user),
+                   DATABASE_VALUE_DIGEST(machine->key_digest),
+                   DATABASE_VALUE_NUMBER(machine->connected_ms),
+                   {.kind = DATABASE_BYTES, .bytes = machine->init}}};
 
     if (!machine->has_key)
-        write.values[1] = (struct store_value){.kind = STORE_NOTHING};
+        write.values[1] = (struct database_value){.kind = DATABASE_NOTHING};
     store_write_later(store, &write, done, context);
 }
 
 void store_remove_machine(struct store *store, int64_t user)
 {
-    const struct store_write write = {.sql = "DELETE FROM machines WHERE user=?1",
-                                      .values = {STORE_VALUE_NUMBER(user)}};
+    const struct database_write write = {.sql = "DELETE FROM machines WHERE user=?1",
+                                         .values = {DATABASE_VALUE_NUMBER(user)}};
 
     store_write_later(store, &write, NULL, NULL);
-}
-
-int store_each_row(struct store *store, const char *sql, const struct store_value *values,
-                   void (*take)(void *data, sqlite3_stmt *row), void *data)
-{
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(store->reader, sql, -1, &statement, NULL);
-
-    if (code == SQLITE_OK && values != NULL)
-        code = bind_values(statement, values);
-    if (code == SQLITE_OK)
-        while ((code = sqlite3_step(statement)) == SQLITE_ROW)
-            take(data, statement);
-    sqlite3_finalize(statement);
-    return store_error_of(code);
 }
 
 static bool read_digest(sqlite3_stmt *row, int column, unsigned char out_digest[SHA256_BYTES])
@@ -485,15 +322,15 @@ int store_each_machine(struct store *store,
 {
     struct machine_taker taker = {take, data};
 
-    return store_each_row(store, "SELECT user, key_digest, connected_ms, init FROM machines", NULL,
-                          take_machine, &taker);
+    return database_each(store->reader, "SELECT user, key_digest, connected_ms, init FROM machines",
+                         take_machine, &taker);
 }
 
 void store_set_files_off(struct store *store, int64_t user, bool is_off)
 {
-    const struct store_write write = {
+    const struct database_write write = {
         .sql = "UPDATE users SET files_are_off=?2 WHERE id=?1",
-        .values = {STORE_VALUE_NUMBER(user), STORE_VALUE_NUMBER(is_off)}};
+        .values = {DATABASE_VALUE_NUMBER(user), DATABASE_VALUE_NUMBER(is_off)}};
 
     store_write_later(store, &write, NULL, NULL);
 }
@@ -514,22 +351,11 @@ int store_each_files_off(struct store *store, void (*take)(void *data, int64_t u
 {
     struct user_taker taker = {take, data};
 
-    return store_each_row(store, "SELECT id FROM users WHERE files_are_off", NULL, take_user,
-                          &taker);
+    return database_each(store->reader, "SELECT id FROM users WHERE files_are_off", take_user,
+                         &taker);
 }
 
 /* ---- agents ---- */
-
-int store_first_row(sqlite3_stmt *statement, const struct store_value *values)
-{
-    int code;
-
-    sqlite3_reset(statement);
-    code = bind_values(statement, values);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    return code == SQLITE_ROW ? 1 : store_error_of(code);
-}
 
 static void read_agent(sqlite3_stmt *row, struct store_agent *out_agent)
 {
@@ -545,17 +371,15 @@ static void read_agent(sqlite3_stmt *row, struct store_agent *out_agent)
 int store_add_agent(struct store *store, const struct store_agent *agent,
                     const unsigned char digest[SHA256_BYTES], struct err *err)
 {
-    const struct store_write write = {
+    const struct database_write write = {
         .sql = "INSERT INTO agents(user, name, key_digest, groups, created_ms)"
                " SELECT ?1, ?2, ?3, ?4, ?5"
                " WHERE (SELECT count(*) FROM agents WHERE user=?1) < ?6",
-        .values = {STORE_VALUE_NUMBER(agent->user),
-                   {.kind = STORE_TEXT, .bytes = str_from(agent->name)},
-                   STORE_VALUE_DIGEST(digest),
-                   STORE_VALUE_NUMBER(agent->groups),
-                   STORE_VALUE_NUMBER(agent->created_ms),
-                   STORE_VALUE_NUMBER(STORE_MAX_AGENTS)}};
-    int r = store_execute(store->writer, &write);
+        .values = {DATABASE_VALUE_NUMBER(agent->user), DATABASE_VALUE_TEXT(agent->name),
+                   DATABASE_VALUE_DIGEST(digest), DATABASE_VALUE_NUMBER(agent->groups),
+                   DATABASE_VALUE_NUMBER(agent->created_ms),
+                   DATABASE_VALUE_NUMBER(STORE_MAX_AGENTS)}};
+    int r = database_execute(store->writer, &write);
 
     if (r == ERR_ALREADY_EXISTS)
         return err_set(err, r, "there is an agent called '%s' already", agent->name);
@@ -567,10 +391,10 @@ int store_add_agent(struct store *store, const struct store_agent *agent,
 
 int store_remove_agent(struct store *store, int64_t user, const char *name, struct err *err)
 {
-    const struct store_write write = {
+    const struct database_write write = {
         .sql = "DELETE FROM agents WHERE user=?1 AND name=?2",
-        .values = {STORE_VALUE_NUMBER(user), {.kind = STORE_TEXT, .bytes = str_from(name)}}};
-    int r = store_execute(store->writer, &write);
+        .values = {DATABASE_VALUE_NUMBER(user), DATABASE_VALUE_TEXT(name)}};
+    int r = database_execute(store->writer, &write);
 
     if (r == 0)
         return err_set(err, ERR_NOT_FOUND, "there is no agent called '%s'", name);
@@ -596,15 +420,15 @@ int store_each_agent(struct store *store, void (*take)(void *data, const struct 
 {
     struct agent_taker taker = {take, data};
 
-    return store_each_row(store,
-                          "SELECT id, user, groups, created_ms, name FROM agents ORDER BY name",
-                          NULL, take_agent, &taker);
+    return database_each(store->reader,
+                         "SELECT id, user, groups, created_ms, name FROM agents ORDER BY name",
+                         take_agent, &taker);
 }
 
-static int one_agent(sqlite3_stmt *statement, const struct store_value *values,
+static int one_agent(sqlite3_stmt *statement, const struct database_value *values,
                      struct store_agent *out_agent, int missing)
 {
-    int r = store_first_row(statement, values);
+    int r = database_first_row(statement, values);
 
     if (r > 0)
         read_agent(statement, out_agent);
@@ -615,14 +439,14 @@ static int one_agent(sqlite3_stmt *statement, const struct store_value *values,
 int store_find_agent(struct store *store, const unsigned char digest[SHA256_BYTES],
                      struct store_agent *out_agent)
 {
-    const struct store_value values[STORE_MAX_VALUES] = {STORE_VALUE_DIGEST(digest)};
+    const struct database_value values[DATABASE_MAX_VALUES] = {DATABASE_VALUE_DIGEST(digest)};
 
     return one_agent(store->find_agent, values, out_agent, ERR_UNAUTHORIZED);
 }
 
 int store_get_agent(struct store *store, int64_t id, struct store_agent *out_agent)
 {
-    const struct store_value values[STORE_MAX_VALUES] = {STORE_VALUE_NUMBER(id)};
+    const struct database_value values[DATABASE_MAX_VALUES] = {DATABASE_VALUE_NUMBER(id)};
 
     return one_agent(store->get_agent, values, out_agent, ERR_NOT_FOUND);
 }
@@ -633,25 +457,22 @@ void store_add_credential(struct store *store, const struct store_credential *cr
                           struct str data, store_done *done, void *context)
 {
     /* Without an id there is an error: beyond the limit. */
-    const struct store_write write = {
+    const struct database_write write = {
         .sql = "INSERT INTO credentials(id, user, name, type, data, created_ms)"
                " VALUES (CASE WHEN (SELECT count(*) FROM credentials WHERE user=?2)"
                " < 1000 THEN ?1 END, ?2, ?3, ?4, ?5, ?6)",
-        .values = {{.kind = STORE_TEXT, .bytes = credential->id},
-                   STORE_VALUE_NUMBER(credential->user),
-                   {.kind = STORE_TEXT, .bytes = credential->name},
-                   {.kind = STORE_TEXT, .bytes = credential->type},
-                   {.kind = STORE_TEXT, .bytes = data},
-                   STORE_VALUE_NUMBER(credential->created_ms)}};
+        .values = {DATABASE_VALUE_STR(credential->id), DATABASE_VALUE_NUMBER(credential->user),
+                   DATABASE_VALUE_STR(credential->name), DATABASE_VALUE_STR(credential->type),
+                   DATABASE_VALUE_STR(data), DATABASE_VALUE_NUMBER(credential->created_ms)}};
 
     store_write_later(store, &write, done, context);
 }
 
 void store_remove_credential(struct store *store, int64_t user, struct str id)
 {
-    const struct store_write write = {
+    const struct database_write write = {
         .sql = "DELETE FROM credentials WHERE user=?1 AND id=?2",
-        .values = {STORE_VALUE_NUMBER(user), {.kind = STORE_TEXT, .bytes = id}}};
+        .values = {DATABASE_VALUE_NUMBER(user), DATABASE_VALUE_STR(id)}};
 
     store_write_later(store, &write, NULL, NULL);
 }
@@ -686,7 +507,8 @@ int store_each_credential(struct store *store,
 {
     struct credential_taker taker = {take, data};
 
-    return store_each_row(
-        store, "SELECT id, user, name, type, created_ms FROM credentials ORDER BY created_ms", NULL,
+    return database_each(
+        store->reader,
+        "SELECT id, user, name, type, created_ms FROM credentials ORDER BY created_ms",
         take_credential, &taker);
 }

@@ -73,11 +73,12 @@ int store_add_user(struct store *store, struct str name, const char *password, i
                    int64_t *out_id, struct err *err)
 {
     int64_t id = new_id();
-    struct store_write write = {
+    struct database_write write = {
         .sql = "INSERT INTO users(id, name, password, created_ms) SELECT ?1, ?2, ?3, ?4"
                " WHERE (SELECT count(*) FROM users) < ?5",
-        .values = {STORE_VALUE_NUMBER(id), STORE_VALUE_TEXT(name), STORE_VALUE_TEXT(STR_EMPTY),
-                   STORE_VALUE_NUMBER(now_wall_ms), STORE_VALUE_NUMBER(STORE_MAX_USERS)}};
+        .values = {DATABASE_VALUE_NUMBER(id), DATABASE_VALUE_STR(name),
+                   DATABASE_VALUE_STR(STR_EMPTY), DATABASE_VALUE_NUMBER(now_wall_ms),
+                   DATABASE_VALUE_NUMBER(STORE_MAX_USERS)}};
     int r;
 
     if (!store_is_name(name))
@@ -87,8 +88,8 @@ int store_add_user(struct store *store, struct str name, const char *password, i
     if (password != NULL)
         write.values[2].bytes = str_from(password);
     else
-        write.values[2].kind = STORE_NOTHING;
-    r = store_execute(store->writer, &write);
+        write.values[2].kind = DATABASE_NOTHING;
+    r = database_execute(store->writer, &write);
     if (r == ERR_ALREADY_EXISTS)
         return err_set(err, r, "there is a user called '%.*s' already", STR_ARG(name));
     if (r == 0)
@@ -100,10 +101,10 @@ int store_add_user(struct store *store, struct str name, const char *password, i
     return 0;
 }
 
-static int one_user(sqlite3_stmt *statement, const struct store_value *values,
+static int one_user(sqlite3_stmt *statement, const struct database_value *values,
                     struct store_user *out_user)
 {
-    int r = store_first_row(statement, values);
+    int r = database_first_row(statement, values);
 
     if (r > 0)
         read_user(statement, out_user);
@@ -113,14 +114,14 @@ static int one_user(sqlite3_stmt *statement, const struct store_value *values,
 
 int store_find_user(struct store *store, struct str name, struct store_user *out_user)
 {
-    const struct store_value values[STORE_MAX_VALUES] = {STORE_VALUE_TEXT(name)};
+    const struct database_value values[DATABASE_MAX_VALUES] = {DATABASE_VALUE_STR(name)};
 
     return one_user(store->find_user, values, out_user);
 }
 
 int store_get_user(struct store *store, int64_t id, struct store_user *out_user)
 {
-    const struct store_value values[STORE_MAX_VALUES] = {STORE_VALUE_NUMBER(id)};
+    const struct database_value values[DATABASE_MAX_VALUES] = {DATABASE_VALUE_NUMBER(id)};
 
     return one_user(store->get_user, values, out_user);
 }
@@ -144,8 +145,8 @@ int store_each_user(struct store *store, void (*take)(void *data, const struct s
 {
     struct user_taker taker = {take, data};
 
-    return store_each_row(store, USER_COLUMNS " ORDER BY created_ms, name", NULL, take_user,
-                          &taker);
+    return database_each(store->reader, USER_COLUMNS " ORDER BY created_ms, name", take_user,
+                         &taker);
 }
 
 static void set_flag(void *data, sqlite3_stmt *row)
@@ -157,29 +158,30 @@ bool store_has_passwords(struct store *store)
 {
     bool has = true; /* if the store cannot say */
 
-    (void)store_each_row(store, "SELECT EXISTS(SELECT 1 FROM users WHERE password IS NOT NULL)",
-                         NULL, set_flag, &has);
+    (void)database_each(store->reader,
+                        "SELECT EXISTS(SELECT 1 FROM users WHERE password IS NOT NULL)", set_flag,
+                        &has);
     return has;
 }
 
 int store_set_password(struct store *store, int64_t id, const char *password, struct err *err)
 {
-    const struct store_write write = {
+    const struct database_write write = {
         .sql = "UPDATE users SET password=?2 WHERE id=?1",
         .more = "DELETE FROM logins WHERE user=?1",
         .missing = ERR_NOT_FOUND,
-        .values = {STORE_VALUE_NUMBER(id), STORE_VALUE_TEXT(str_from(password))}};
-    int r = store_execute(store->writer, &write);
+        .values = {DATABASE_VALUE_NUMBER(id), DATABASE_VALUE_TEXT(password)}};
+    int r = database_execute(store->writer, &write);
 
     return r < 0 ? err_set(err, r, "cannot save the password: %s", err_text(r)) : 0;
 }
 
 int store_remove_user(struct store *store, int64_t id, struct err *err)
 {
-    const struct store_write write = {.sql = "DELETE FROM users WHERE id=?1",
-                                      .missing = ERR_NOT_FOUND,
-                                      .values = {STORE_VALUE_NUMBER(id)}};
-    int r = store_execute(store->writer, &write);
+    const struct database_write write = {.sql = "DELETE FROM users WHERE id=?1",
+                                         .missing = ERR_NOT_FOUND,
+                                         .values = {DATABASE_VALUE_NUMBER(id)}};
+    int r = database_execute(store->writer, &write);
 
     return r < 0 ? err_set(err, r, "cannot remove the user: %s", err_text(r)) : 0;
 }
@@ -189,13 +191,13 @@ int store_remove_user(struct store *store, int64_t id, struct err *err)
 int store_add_link(struct store *store, const unsigned char digest[SHA256_BYTES], int64_t user,
                    int64_t now_wall_ms)
 {
-    const struct store_write write = {
+    const struct database_write write = {
         .sql = "INSERT INTO links(digest, user, expires_ms) VALUES (?1, ?2, ?3)",
         .more = "DELETE FROM links WHERE expires_ms<=?4",
-        .values = {STORE_VALUE_DIGEST(digest), STORE_VALUE_NUMBER(user),
-                   STORE_VALUE_NUMBER(now_wall_ms + STORE_LINK_MS),
-                   STORE_VALUE_NUMBER(now_wall_ms)}};
-    int r = store_execute(store->writer, &write);
+        .values = {DATABASE_VALUE_DIGEST(digest), DATABASE_VALUE_NUMBER(user),
+                   DATABASE_VALUE_NUMBER(now_wall_ms + STORE_LINK_MS),
+                   DATABASE_VALUE_NUMBER(now_wall_ms)}};
+    int r = database_execute(store->writer, &write);
 
     return r < 0 ? r : 0;
 }
@@ -212,11 +214,12 @@ static void take_link(void *data, sqlite3_stmt *row)
 int store_find_link(struct store *store, const unsigned char digest[SHA256_BYTES],
                     int64_t now_wall_ms, int64_t *out_user)
 {
-    const struct store_value values[STORE_MAX_VALUES] = {STORE_VALUE_DIGEST(digest),
-                                                         STORE_VALUE_NUMBER(now_wall_ms)};
+    const struct database_value values[DATABASE_MAX_VALUES] = {DATABASE_VALUE_DIGEST(digest),
+                                                               DATABASE_VALUE_NUMBER(now_wall_ms)};
     struct link link = {.user = 0};
-    int r = store_each_row(store, "SELECT user FROM links WHERE digest=?1 AND expires_ms>?2",
-                           values, take_link, &link);
+    int r = database_each_with(store->reader,
+                               "SELECT user FROM links WHERE digest=?1 AND expires_ms>?2", values,
+                               take_link, &link);
 
     if (r < 0)
         return r;
@@ -227,9 +230,9 @@ int store_find_link(struct store *store, const unsigned char digest[SHA256_BYTES
 void store_use_link(struct store *store, const unsigned char digest[SHA256_BYTES], store_done *done,
                     void *context)
 {
-    const struct store_write write = {.sql = "DELETE FROM links WHERE digest=?1",
-                                      .missing = ERR_UNAUTHORIZED,
-                                      .values = {STORE_VALUE_DIGEST(digest)}};
+    const struct database_write write = {.sql = "DELETE FROM links WHERE digest=?1",
+                                         .missing = ERR_UNAUTHORIZED,
+                                         .values = {DATABASE_VALUE_DIGEST(digest)}};
 
     store_write_later(store, &write, done, context);
 }
@@ -244,7 +247,7 @@ void store_add_login(struct store *store, const unsigned char digest[SHA256_BYTE
                      const struct store_login *login, const char *password, store_done *done,
                      void *context)
 {
-    struct store_write write = {
+    struct database_write write = {
         .sql = "INSERT INTO logins(digest, user, created_ms, used_ms, address, browser)"
                " SELECT ?1, ?2, ?3, ?3, ?4, ?5"
                " WHERE EXISTS (SELECT 1 FROM users"
@@ -252,15 +255,14 @@ void store_add_login(struct store *store, const unsigned char digest[SHA256_BYTE
         .more = "DELETE FROM logins WHERE user=?2 AND id NOT IN"
                 " (SELECT id FROM logins WHERE user=?2 ORDER BY used_ms DESC, id DESC LIMIT 64)",
         .missing = ERR_UNAUTHORIZED,
-        .values = {STORE_VALUE_DIGEST(digest), STORE_VALUE_NUMBER(login->user),
-                   STORE_VALUE_NUMBER(login->created_ms),
-                   STORE_VALUE_TEXT(str_from(login->address)),
-                   STORE_VALUE_TEXT(str_from(login->browser)), STORE_VALUE_TEXT(STR_EMPTY)}};
+        .values = {DATABASE_VALUE_DIGEST(digest), DATABASE_VALUE_NUMBER(login->user),
+                   DATABASE_VALUE_NUMBER(login->created_ms), DATABASE_VALUE_TEXT(login->address),
+                   DATABASE_VALUE_TEXT(login->browser), DATABASE_VALUE_STR(STR_EMPTY)}};
 
     if (password != NULL)
         write.values[5].bytes = str_from(password);
     else
-        write.values[5].kind = STORE_NOTHING;
+        write.values[5].kind = DATABASE_NOTHING;
     store_write_later(store, &write, done, context);
 }
 
@@ -274,10 +276,10 @@ static void read_login(sqlite3_stmt *row, struct store_login *out_login)
     copy_text(row, 5, out_login->browser, sizeof(out_login->browser));
 }
 
-static int one_login(sqlite3_stmt *statement, const struct store_value *values,
+static int one_login(sqlite3_stmt *statement, const struct database_value *values,
                      struct store_login *out_login)
 {
-    int r = store_first_row(statement, values);
+    int r = database_first_row(statement, values);
 
     if (r > 0)
         read_login(statement, out_login);
@@ -288,18 +290,18 @@ static int one_login(sqlite3_stmt *statement, const struct store_value *values,
 int store_find_login(struct store *store, const unsigned char digest[SHA256_BYTES], int64_t now_ms,
                      struct store_login *out_login)
 {
-    const struct store_value values[STORE_MAX_VALUES] = {
-        STORE_VALUE_DIGEST(digest), STORE_VALUE_NUMBER(now_ms - STORE_LOGIN_MS),
-        STORE_VALUE_NUMBER(now_ms - STORE_LOGIN_IDLE_MS)};
+    const struct database_value values[DATABASE_MAX_VALUES] = {
+        DATABASE_VALUE_DIGEST(digest), DATABASE_VALUE_NUMBER(now_ms - STORE_LOGIN_MS),
+        DATABASE_VALUE_NUMBER(now_ms - STORE_LOGIN_IDLE_MS)};
 
     return one_login(store->find_login, values, out_login);
 }
 
 int store_get_login(struct store *store, int64_t id, int64_t now_ms, struct store_login *out_login)
 {
-    const struct store_value values[STORE_MAX_VALUES] = {
-        STORE_VALUE_NUMBER(id), STORE_VALUE_NUMBER(now_ms - STORE_LOGIN_MS),
-        STORE_VALUE_NUMBER(now_ms - STORE_LOGIN_IDLE_MS)};
+    const struct database_value values[DATABASE_MAX_VALUES] = {
+        DATABASE_VALUE_NUMBER(id), DATABASE_VALUE_NUMBER(now_ms - STORE_LOGIN_MS),
+        DATABASE_VALUE_NUMBER(now_ms - STORE_LOGIN_IDLE_MS)};
 
     return one_login(store->get_login, values, out_login);
 }
@@ -321,30 +323,31 @@ static void take_login(void *data, sqlite3_stmt *row)
 int store_each_login(struct store *store, int64_t user, int64_t now_ms,
                      void (*take)(void *data, const struct store_login *login), void *data)
 {
-    const struct store_value values[STORE_MAX_VALUES] = {
-        STORE_VALUE_NUMBER(user), STORE_VALUE_NUMBER(now_ms - STORE_LOGIN_MS),
-        STORE_VALUE_NUMBER(now_ms - STORE_LOGIN_IDLE_MS)};
+    const struct database_value values[DATABASE_MAX_VALUES] = {
+        DATABASE_VALUE_NUMBER(user), DATABASE_VALUE_NUMBER(now_ms - STORE_LOGIN_MS),
+        DATABASE_VALUE_NUMBER(now_ms - STORE_LOGIN_IDLE_MS)};
     struct login_taker taker = {take, data};
 
-    return store_each_row(store,
-                          LOGIN_COLUMNS " WHERE user=?1" LOGIN_IS_GOOD " ORDER BY used_ms DESC",
-                          values, take_login, &taker);
+    return database_each_with(store->reader,
+                              LOGIN_COLUMNS " WHERE user=?1" LOGIN_IS_GOOD " ORDER BY used_ms DESC",
+                              values, take_login, &taker);
 }
 
 void store_touch_login(struct store *store, int64_t id, int64_t now_ms)
 {
-    const struct store_write write = {
+    const struct database_write write = {
         .sql = "UPDATE logins SET used_ms=?2 WHERE id=?1",
-        .values = {STORE_VALUE_NUMBER(id), STORE_VALUE_NUMBER(now_ms)}};
+        .values = {DATABASE_VALUE_NUMBER(id), DATABASE_VALUE_NUMBER(now_ms)}};
 
     store_write_later(store, &write, NULL, NULL);
 }
 
 void store_end_login(struct store *store, int64_t user, int64_t id, store_done *done, void *context)
 {
-    const struct store_write write = {.sql = "DELETE FROM logins WHERE user=?1 AND id=?2",
-                                      .missing = ERR_NOT_FOUND,
-                                      .values = {STORE_VALUE_NUMBER(user), STORE_VALUE_NUMBER(id)}};
+    const struct database_write write = {
+        .sql = "DELETE FROM logins WHERE user=?1 AND id=?2",
+        .missing = ERR_NOT_FOUND,
+        .values = {DATABASE_VALUE_NUMBER(user), DATABASE_VALUE_NUMBER(id)}};
 
     store_write_later(store, &write, done, context);
 }
@@ -353,10 +356,10 @@ void store_end_login(struct store *store, int64_t user, int64_t id, store_done *
 
 int store_set_url(struct store *store, const char *url)
 {
-    const struct store_write write = {.sql =
-                                          "INSERT OR REPLACE INTO server(id, url) VALUES (1, ?1)",
-                                      .values = {STORE_VALUE_TEXT(str_from(url))}};
-    int r = store_execute(store->writer, &write);
+    const struct database_write write = {
+        .sql = "INSERT OR REPLACE INTO server(id, url) VALUES (1, ?1)",
+        .values = {DATABASE_VALUE_TEXT(url)}};
+    int r = database_execute(store->writer, &write);
 
     return r < 0 ? r : 0;
 }
@@ -369,5 +372,5 @@ static void take_url(void *data, sqlite3_stmt *row)
 int store_get_url(struct store *store, char out_url[STORE_URL_BYTES])
 {
     out_url[0] = '\0';
-    return store_each_row(store, "SELECT url FROM server", NULL, take_url, out_url);
+    return database_each(store->reader, "SELECT url FROM server", take_url, out_url);
 }
