@@ -10,6 +10,10 @@
 #include "base/cleanup.h"
 #include "base/printable.h"
 #include "base/redact.h"
+#include "base/utf8.h"
+
+/* In place of the fields that did not fit. */
+#define LOG_JSON_CUT_END ",\"cut\":true}"
 
 static const char *const level_names[] = {
     [LOG_SILENT] = "silent", [LOG_ERROR] = "error", [LOG_WARN] = "warn",
@@ -99,6 +103,67 @@ static int append_text(struct buf *out, struct str text, bool is_message)
     return r;
 }
 
+/* As it is in JSON: in ASCII, so that no character of it means anything to a terminal. */
+static int append_json_text(struct buf *out, struct str text)
+{
+    cleanup_buf struct buf redacted = BUF_INIT(LOG_VALUE_MAX_BYTES);
+    struct str left = STR(REDACT_MARK);
+    size_t used = text.len;
+    int r = buf_append_char(out, '"');
+
+    if (redact_cut(text, LOG_VALUE_MAX_BYTES, &redacted, &used) == 0)
+        left = buf_view(&redacted);
+    while (left.len > 0 && r == 0) {
+        uint32_t c;
+
+        (void)utf8_next(&left, &c); /* U+FFFD for what is not UTF-8 */
+        if (c == '"' || c == '\\')
+            r = buf_printf(out, "\\%c", (int)c);
+        else if (c >= ' ' && c < 0x7f)
+            r = buf_append_char(out, (char)c);
+        else if (c <= 0xffff)
+            r = buf_printf(out, "\\u%04x", (unsigned)c);
+        else
+            r = buf_printf(out, "\\u%04x\\u%04x", 0xd7c0U + (unsigned)(c >> 10),
+                           0xdc00U + (unsigned)(c & 0x3ff));
+    }
+    if (r == 0 && used < text.len)
+        r = buf_printf(out, "+%zu-bytes", text.len - used);
+    return r < 0 ? r : buf_append_char(out, '"');
+}
+
+static int append_json_start(struct buf *out, const struct log *log, enum log_level level,
+                             const char *message)
+{
+    char time[CLOCK_ISO_BYTES];
+    int r = 0;
+
+    if (log->format == LOG_JOURNAL)
+        r = buf_printf(out, "<%d>", journal_levels[level]);
+    clock_format_iso(clock_wall_ms(log->clock), time);
+    if (r == 0)
+        r = buf_printf(out, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":", time,
+                       level_names[level]);
+    return r < 0 ? r : append_json_text(out, str_from(message));
+}
+
+static int append_json_field(struct buf *out, const struct log_field *field)
+{
+    int r = buf_printf(out, ",\"%s\":", field->key);
+
+    if (r < 0)
+        return r;
+    if (redact_names_secret(str_from(field->key)))
+        return append_json_text(out, STR(REDACT_MARK));
+    switch (field->type) {
+    case LOG_FIELD_STR:
+        return append_json_text(out, field->text);
+    case LOG_FIELD_INT:
+        return buf_printf(out, "%lld", (long long)field->number);
+    }
+    return 0;
+}
+
 static int append_start(struct buf *out, const struct log *log, enum log_level level,
                         const char *message)
 {
@@ -133,26 +198,31 @@ static int append_field(struct buf *out, const struct log_field *field)
 
 /*
  * Each piece is formatted separately and appended whole: half of one, or one after a piece that did
- * not fit, would say something that nobody logged. Room for the mark is kept after every piece.
+ * not fit, would say something that nobody logged. Room for the end is kept after every piece.
  */
 void log_format_line(const struct log *log, enum log_level level, const char *message,
                      const struct log_field *fields, size_t count, struct buf *out)
 {
+    const struct str end = log->is_json ? STR("}") : STR_EMPTY;
+    const struct str cut = log->is_json ? STR(LOG_JSON_CUT_END) : STR(LOG_CUT_MARK);
     cleanup_buf struct buf piece = BUF_INIT(LOG_LINE_MAX_BYTES);
-    int r = append_start(&piece, log, level, message);
+    int r = log->is_json ? append_json_start(&piece, log, level, message)
+                         : append_start(&piece, log, level, message);
 
     for (size_t i = 0;; i++) {
         if (r == 0)
-            r = buf_reserve(out, piece.len + STR(LOG_CUT_MARK).len);
+            r = buf_reserve(out, piece.len + cut.len);
         if (r < 0) {
-            buf_append_str(out, STR(LOG_CUT_MARK));
+            buf_append_str(out, cut);
             return;
         }
         buf_append_str(out, buf_view(&piece));
-        if (i == count)
+        if (i == count) {
+            buf_append_str(out, end);
             return;
+        }
         buf_clear(&piece);
-        r = append_field(&piece, &fields[i]);
+        r = log->is_json ? append_json_field(&piece, &fields[i]) : append_field(&piece, &fields[i]);
     }
 }
 

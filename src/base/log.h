@@ -6,9 +6,13 @@
  *     log_write(&log, LOG_WARN, "stream closed", LOG_INT("attempt", 3), LOG_STR("url", url));
  *     2026-03-01T12:00:00.123Z warn stream closed attempt=3 url="http://localhost:5678/ x"
  *
+ * or, for programs that read logs, one JSON object a line:
+ *
+ *     {"time":"2026-03-01T12:00:00.123Z","level":"warn","message":"stream closed","attempt":3,…}
+ *
  * A field always stays on its line: control characters, invisible marks and invalid UTF-8 are
  * escaped. A line over its limit ends before the field that does not fit, with LOG_CUT_MARK in its
- * place.
+ * place, or "cut":true in JSON. A field is not called time, level, message or cut.
  *
  * Secrets are redacted. The value of a field whose name ends in a word for one ("token",
  * "Set-Cookie", "client_secret") is replaced, and so is, in any text:
@@ -61,6 +65,7 @@ struct log {
     int fd; /* -1: only to `also` */
     enum log_level threshold;
     enum log_format format;
+    bool is_json;
     const struct clock *clock;
     log_also_fn *also; /* or NULL */
     void *also_data;

@@ -66,6 +66,7 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                 .env = "GATEHOUSE_LOG_LEVEL",
                                 .fallback = "warn",
                                 .help = "how much to log to stderr"},
+    [SERVE_OPTION_LOG_FORMAT] = {SHARED_LOG_FORMAT},
     [SERVE_OPTION_CONFIG] = {.name = "config",
                              .type = OPTION_PATH,
                              .is_file = true,

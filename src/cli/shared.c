@@ -3,6 +3,7 @@
 
 const char *const shared_modes[] = {"deny", "ask", "allow", NULL};
 const char *const shared_levels[] = {"silent", "error", "warn", "info", "debug", NULL};
+const char *const shared_log_formats[] = {"text", "json", NULL};
 const char *const shared_networks[] = {[SHARED_NETWORK_NONE] = "none",
                                        [SHARED_NETWORK_ALLOW] = "allow",
                                        [SHARED_NETWORK_ALLOW + 1] = NULL};
@@ -42,4 +43,9 @@ int shared_check_shell(const struct option_values *values, const struct shared_s
 enum log_level shared_log_level(const struct option_values *values, size_t option)
 {
     return (enum log_level)options_choice(values, option);
+}
+
+bool shared_log_is_json(const struct option_values *values, size_t option)
+{
+    return options_choice(values, option) == 1;
 }

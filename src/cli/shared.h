@@ -15,10 +15,18 @@ extern const char *const shared_modes[];
 extern const char *const shared_levels[];
 /* The level that an option with those choices has. */
 enum log_level shared_log_level(const struct option_values *values, size_t option);
+/* Whether an option SHARED_LOG_FORMAT says so. */
+bool shared_log_is_json(const struct option_values *values, size_t option);
+extern const char *const shared_log_formats[];
 /* In the order of enum shared_network. */
 extern const char *const shared_networks[];
 
 enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
+
+#define SHARED_LOG_FORMAT                                                                          \
+    .name = "log-format", .type = OPTION_CHOICE, .choices = shared_log_formats,                    \
+    .env = "GATEHOUSE_LOG_FORMAT", .fallback = "text",                                             \
+    .help = "form of the log's lines: text, or a JSON object each"
 
 /* ---- files ---- */
 

@@ -28,13 +28,13 @@ def clean_environment(**more):
 
 
 class Server:
-    """The program; `words` is what it printed."""
+    """The program; `words` is what it printed. Its log goes to the file `log`, if there is one."""
 
-    def __init__(self, gatehouse, state, port=0, arguments=(), **environment):
+    def __init__(self, gatehouse, state, port=0, arguments=(), log=None, **environment):
         self.process = subprocess.Popen(
             [gatehouse, "serve", "--listen", f"127.0.0.1:{port}", "--state-dir", state, *arguments],
             env=clean_environment(**environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            text=True)
+            stderr=log, text=True)
         self.words = ""
         for line in self.process.stdout:
             self.words += line

@@ -113,6 +113,20 @@ class Options(test_server.Scene):
         server = self.serve("--config", file, "--public-url", "https://flag.example")
         self.assertIn("https://flag.example", server.words)
 
+    def test_the_log_can_be_json(self):
+        server, logged = self.serve_with_log("--log-level", "info")
+        server.ask("GET", "/login?token=gw_abcdefgh12345678")
+        server.ask("GET", "/nowhere/%22%C3%BC?key=x")
+        server.end()
+        lines = logged()
+        for line in lines:
+            self.assertRegex(line["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            self.assertIn(line["level"], ("info", "warn", "error"))
+        requests = [line for line in lines if line["message"] == "request"]
+        self.assertEqual([(line["method"], line["path"], line["status"]) for line in requests],
+                         [("GET", "/login", 403), ("GET", "/nowhere/%22%C3%BC", 404)])
+        self.assertEqual([line["signal"] for line in lines if line["message"] == "stopping"], ["Terminated"])
+
     def test_mistakes_are_named(self):
         for text, words in (("lisen = x\n", "line 1: there is no option 'lisen'"),
                             ("\nlisten\n", "line 2: expected name = value"),

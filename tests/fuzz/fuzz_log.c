@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/utf8.h"
 
@@ -40,6 +42,24 @@ static void check_line(struct str text)
     }
 }
 
+static void check_json(struct str text)
+{
+    cleanup_buf struct buf line = BUF_INIT(LOG_LINE_MAX_BYTES);
+    cleanup_arena struct arena arena = ARENA_INIT(1 << 20);
+    const struct log log = {
+        .fd = -1, .threshold = LOG_INFO, .is_json = true, .clock = &clock_system};
+    const struct log_field fields[] = {LOG_STR("value", text), LOG_INT("after", 1)};
+    const struct json_limits limits = {LOG_LINE_MAX_BYTES, JSON_DEFAULT_MAX_DEPTH};
+    const struct json_value *object;
+    int64_t after = 0;
+
+    log_format_line(&log, LOG_INFO, "message", fields, 2, &line);
+    assert(str_find(buf_view(&line), STR("Pla")) == SIZE_MAX);
+    assert(utf8_is_ascii(buf_view(&line)));
+    assert(json_parse(&arena, buf_view(&line), limits, &object, NULL) == 0);
+    assert(json_get_whole(object, STR("after"), &after) && after == 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cleanup_buf struct buf body = BUF_INIT(2 * VALUE_MAX_BYTES);
@@ -61,10 +81,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (str_find(text, STR("Pla")) != SIZE_MAX)
         return 0;
     check_line(text);
+    check_json(text);
     at = (control[2] * 256U + control[3]) % (text.len + 1);
     buf_append_str(&value, str_slice(text, 0, at));
     buf_append_str(&value, shapes[control[4] % array_size(shapes)]);
     buf_append_str(&value, str_slice(text, at, text.len));
     check_line(buf_view(&value));
+    check_json(buf_view(&value));
     return 0;
 }

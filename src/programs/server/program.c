@@ -306,6 +306,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     mallopt(M_ARENA_MAX, 1);
     log_init(&program.log, STDERR_FILENO, shared_log_level(values, SERVE_OPTION_LOG_LEVEL),
              &clock_system);
+    program.log.is_json = shared_log_is_json(values, SERVE_OPTION_LOG_FORMAT);
     r = work(&program, values, err);
     for (size_t i = 0; i < array_size(signals); i++)
         signal_watch_free(program.watches[i]);

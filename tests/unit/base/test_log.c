@@ -277,6 +277,52 @@ static void a_full_line_ends_with_a_mark_between_two_fields(void **state)
     assert_true(cut_counts[0] > 0 && cut_counts[1] > 0 && cut_counts[2] > 0);
 }
 
+static void as_json_each_field_is_a_member(void **state)
+{
+    (void)state;
+    logger.is_json = true;
+    assert_str(
+        format("listening", LOG_INT("port", 7655), LOG_STR("dir", STR("a \"b\\")),
+               LOG_TEXT("token", "hunter2")),
+        "{\"time\":\"2026-03-01T12:00:00.123Z\",\"level\":\"info\",\"message\":\"listening\","
+        "\"port\":7655,\"dir\":\"a \\\"b\\\\\",\"token\":\"[redacted]\"}");
+    assert_true(str_ends_with(format("m", LOG_STR("v", STR("x\ny\x1b\xff\xc2\x85"))),
+                              STR("\"v\":\"x\\u000ay\\u001b\\ufffd\\u0085\"}")));
+    assert_true(str_ends_with(format("m", LOG_STR("v", STR("\u202e\U0001F600"))),
+                              STR("\"v\":\"\\u202e\\ud83d\\ude00\"}")));
+    assert_true(str_find(format("paired with gw_abcdefgh12345678"), STR("abcdefgh")) == SIZE_MAX);
+    logger.format = LOG_JOURNAL;
+    assert_true(str_starts_with(format("m"), STR("<6>{\"time\":")));
+}
+
+/* As above: it stays an object wherever the ceiling falls. */
+static void a_full_line_of_json_says_that_it_was_cut(void **state)
+{
+    char controls[LOG_VALUE_MAX_BYTES];
+    char padding[LOG_VALUE_MAX_BYTES];
+    size_t cut_counts[3] = {0};
+
+    (void)state;
+    logger.is_json = true;
+    memset(controls, 27, sizeof(controls));
+    memset(padding, 'p', sizeof(padding));
+    for (size_t pad = 1; pad <= LOG_VALUE_MAX_BYTES; pad++) {
+        struct str got = format("m", LOG_STR("a", ((struct str){controls, sizeof(controls)})),
+                                LOG_STR("c", ((struct str){padding, 1000})),
+                                LOG_STR("d", ((struct str){padding, pad})), LOG_INT("status", 40),
+                                LOG_STR("name", STR("99")));
+        size_t fields = str_ends_with(got, STR("p\",\"status\":40,\"name\":\"99\"}")) ? 2
+                        : str_ends_with(got, STR("p\",\"status\":40,\"cut\":true}"))  ? 1
+                                                                                      : 0;
+
+        assert_true(got.len <= LOG_LINE_MAX_BYTES);
+        if (fields == 0)
+            assert_true(str_ends_with(got, STR("p\",\"cut\":true}")));
+        cut_counts[fields]++;
+    }
+    assert_true(cut_counts[0] > 0 && cut_counts[1] > 0 && cut_counts[2] > 0);
+}
+
 static void long_values_are_cut_and_say_so(void **state)
 {
     char text[5000];
@@ -377,6 +423,8 @@ TEST_MAIN(log_test(fields_become_key_and_value), log_test(values_cannot_forge_a_
           log_test(a_secret_does_not_show_where_a_value_is_cut),
           log_test(a_value_of_many_secrets_is_not_lost),
           log_test(a_full_line_ends_with_a_mark_between_two_fields),
+          log_test(as_json_each_field_is_a_member),
+          log_test(a_full_line_of_json_says_that_it_was_cut),
           log_test(long_values_are_cut_and_say_so),
           log_test(a_line_is_one_write_that_ends_with_a_newline),
           log_test(the_journal_gets_its_levels_and_no_time),
