@@ -13,8 +13,11 @@
 #include "base/err.h"
 #include "net/address.h"
 
-/* Limit for reading the kernel's tables, some thousand connections: the loop waits meanwhile. */
-enum { PEER_MAX_TABLE_BYTES = 512 << 10 };
+/*
+ * Limit for reading the kernel's tables: the loop waits meanwhile. Connections that ended stay
+ * there for a minute, so a busy machine has tens of thousands, of 150 bytes each.
+ */
+enum { PEER_MAX_TABLE_BYTES = 4 << 20 };
 
 /* How to ask the kernel; found out once. */
 struct peer_lookup {
