@@ -67,18 +67,24 @@ static void answer_ok(struct exchange *exchange, enum hub_dialect dialect, struc
         send_json(exchange, 200, &body, 1);
 }
 
-static void answer_status(struct exchange *exchange, int status, const char *message)
+int hubhttp_write_error(int status, const char *message, struct buf *out)
 {
-    cleanup_buf struct buf text = BUF_INIT(ANSWER_BYTES);
     struct json_writer json;
-    struct str body;
 
-    json_writer_init(&json, &text);
+    json_writer_init(&json, out);
     json_begin_object(&json);
     json_put_int(&json, STR("code"), status);
     json_put_str_lossy(&json, STR("message"), str_from(message));
     json_end_object(&json);
-    body = json_writer_finish(&json) == 0 ? buf_view(&text) : STR("{}");
+    return json_writer_finish(&json);
+}
+
+static void answer_status(struct exchange *exchange, int status, const char *message)
+{
+    cleanup_buf struct buf text = BUF_INIT(ANSWER_BYTES);
+    struct str body =
+        hubhttp_write_error(status, message, &text) == 0 ? buf_view(&text) : STR("{}");
+
     send_json(exchange, status, &body, 1);
 }
 
@@ -466,6 +472,12 @@ static const struct endpoint endpoints[] = {
 
 static const struct endpoint toggle_endpoint = {HTTP_METHOD_POST, STR_LITERAL(""), SMALL_BODY_BYTES,
                                                 .user = toggle};
+
+bool hubhttp_has_path(struct str path)
+{
+    return str_starts_with(path, STR(HUBHTTP_N8N_PREFIX)) ||
+           str_starts_with(path, STR(HUBHTTP_SEED_PREFIX)) || str_eq(path, STR(HUBHTTP_TOGGLE));
+}
 
 static const struct endpoint *find_endpoint(const struct http_request *request,
                                             enum hub_dialect *out_dialect, struct str *out_rest)

@@ -60,6 +60,11 @@ struct hub *hubhttp_hub(const struct hubhttp *http);
 /* An exchange_handler for the paths above, called before the body is read; `data` is this. */
 void hubhttp_handle(void *data, struct exchange *exchange);
 
+/* Whether the path is one of those above. */
+bool hubhttp_has_path(struct str path);
+/* An error as it is answered there. */
+int hubhttp_write_error(int status, const char *message, struct buf *out);
+
 /* Call it after hub_call() and hub_restore(), which set time limits. */
 void hubhttp_reschedule(struct hubhttp *http);
 

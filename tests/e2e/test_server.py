@@ -48,6 +48,14 @@ class Scene(unittest.TestCase):
         self.addCleanup(server.close)
         return server
 
+    def serve_with_log(self, *arguments):
+        """The server, and a function that returns what it has logged: a dictionary for each line."""
+        path = self.room / "log"
+        with path.open("wb") as log:
+            server = self.serve("--log-format", "json", *arguments, log=log)
+        return server, lambda: [json.loads(line) for line in path.read_text("ascii").splitlines(True)
+                                if line.endswith("\n")]
+
     def connect(self, server, *arguments, token=None):
         """The real daemon."""
         process = subprocess.Popen(
@@ -164,6 +172,25 @@ class Wire(Scene):
         self.assertEqual(server.ask("GET", N8N + "events")[0], 403)
         self.assertEqual(server.ask("GET", N8N + "events?apiKey=" + machine.key)[0], 403)
         self.assertEqual(server.ask("POST", "/rest/instance-ai/filesystem/toggle")[0], 404)
+
+    def test_what_the_server_itself_refuses_looks_the_same(self):
+        server = self.serve()
+        foreign = {"Origin": "https://evil.example"}
+        for path in (N8N + "init", SEED + "init", "/instance-ai/filesystem/toggle"):
+            status, headers, answer = server.ask("POST", path, {}, foreign)
+            self.assertEqual((status, answer["code"], list(answer)), (403, 403, ["code", "message"]), path)
+            self.assertTrue(headers["Content-Type"].startswith("application/json"))
+        answer = server.ask("GET", "/api/state", None, foreign)[2]
+        self.assertEqual((list(answer), answer["error"]), (["error", "message"], "origin_denied"))
+        answer = server.ask("POST", "/mcp", {}, foreign)[2]
+        self.assertEqual((answer["jsonrpc"], answer["error"]["data"]["name"]), ("2.0", "origin_denied"))
+        # A body that breaks off, or is not what its head says.
+        machine = self.machine(server, server.token)
+        status, _, answer = server.ask("POST", N8N + "response/gw_1", "zz\r\n",
+                                       {"X-Gateway-Key": machine.key, "Transfer-Encoding": "chunked"})
+        self.assertEqual((status, answer["code"]), (400, 400))
+        status, _, answer = server.ask("GET", "/nowhere")
+        self.assertEqual((status, list(answer["error"])), (404, ["name", "message"]))
 
     def test_sixteen_megabytes_and_not_more(self):
         server = self.serve()

@@ -10,6 +10,7 @@
 
 enum {
     NUMBER_BYTES = 24,
+    ERROR_BODY_BYTES = 4 << 10,
     SMALL_BODY_BYTES = 2 << 10, /* copied behind the head: one block is written quicker than two */
 };
 
@@ -297,18 +298,29 @@ void exchange_answer(struct exchange *exchange, const struct http_answer *answer
 }
 
 /* {"error":{"name":"too_large","message":"larger than its limit"}} */
-static struct str error_body(int error, char *text, size_t size)
+/* Without memory there is none, and the status must do. */
+static struct str write_error_body(const struct exchange *exchange, int error, struct buf *out)
 {
-    int len = snprintf(text, size, "{\"error\":{\"name\":\"%s\",\"message\":\"%s\"}}\n",
-                       err_name(error), err_text(error));
+    const struct httpserver *server = exchange->server;
+    struct str path = STR_EMPTY;
+    int r = ERR_UNSUPPORTED;
 
-    return (struct str){text, (size_t)len < size ? (size_t)len : size - 1};
+    if (exchange->began_ms >= 0 && exchange->incoming != NULL)
+        path = httpparse_request(exchange->incoming->parse)->path;
+    if (server != NULL && server->config.write_error != NULL)
+        r = server->config.write_error(server->config.data, path, error, out);
+    if (r < 0) {
+        buf_clear(out);
+        r = buf_printf(out, "{\"error\":{\"name\":\"%s\",\"message\":\"%s\"}}\n", err_name(error),
+                       err_text(error));
+    }
+    return r < 0 ? STR_EMPTY : buf_view(out);
 }
 
 void exchange_answer_error(struct exchange *exchange, int error)
 {
-    char text[ERR_MESSAGE_BYTES * 2];
-    struct str body = error_body(error, text, sizeof(text));
+    cleanup_buf struct buf text = BUF_INIT(ERROR_BODY_BYTES);
+    struct str body = write_error_body(exchange, error, &text);
 
     exchange_answer(exchange, &(struct http_answer){.status = err_http_status(error),
                                                     .type = STR("application/json"),
@@ -318,8 +330,8 @@ void exchange_answer_error(struct exchange *exchange, int error)
 
 void exchange_refuse(struct exchange *exchange, int error)
 {
-    char text[ERR_MESSAGE_BYTES * 2];
-    struct str body = error_body(error, text, sizeof(text));
+    cleanup_buf struct buf text = BUF_INIT(ERROR_BODY_BYTES);
+    struct str body = write_error_body(exchange, error, &text);
     const struct http_answer answer = {.status = err_http_status(error),
                                        .type = STR("application/json"),
                                        .parts = &body,

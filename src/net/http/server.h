@@ -54,6 +54,11 @@ struct httpserver_config {
     void *data;
     /* Called for each finished request; or NULL. */
     void (*on_access)(void *data, const struct http_access *access);
+    /*
+     * Writes the body of an error in the form of the API that a path belongs to; `path` is empty if
+     * the head was not understood. ERR_* leaves it to the server, as does NULL.
+     */
+    int (*write_error)(void *data, struct str path, int error, struct buf *out);
     /* Makes a filter for a new connection (TLS); or NULL. ERR_* refuses the connection. */
     int (*make_filter)(void *data, struct filter **out_filter);
     /* Shared with others on the loop, or NULL for its own. */

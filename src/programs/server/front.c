@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "loop/timer.h"
+#include "mcp/mcp.h"
 #include "net/http/router.h"
 #include "net/http/server.h"
 #include "programs/server/agents.h"
@@ -436,6 +437,23 @@ static void on_access(void *data, const struct http_access *access)
     note_refusal(front, access);
 }
 
+/* What the net layer refuses looks like what the API of that path refuses. */
+static int write_error(void *data, struct str path, int error, struct buf *out)
+{
+    struct err err = ERR_INIT;
+
+    (void)data;
+    err_set_plain(&err, error);
+    if (hubhttp_has_path(path))
+        return hubhttp_write_error(err_http_status(error), err.message, out);
+    if (str_starts_with(path, STR(PAGEAPI_PREFIX)) || str_eq(path, STR("/login")) ||
+        str_eq(path, STR("/logout")))
+        return pageapi_write_error(&err, out);
+    if (str_eq(path, STR("/mcp")))
+        return mcp_write_refusal(out, STR_EMPTY, &err);
+    return ERR_UNSUPPORTED;
+}
+
 static int make_filter(void *data, struct filter **out_filter)
 {
     const struct front *front = ((const struct router *)data)->data;
@@ -529,6 +547,7 @@ static int serve(struct front *front, int fd, struct err *err)
         .on_request = router_handle,
         .data = &front->router,
         .on_access = on_access,
+        .write_error = write_error,
         .make_filter = front->config.certificate != NULL ? make_filter : NULL,
         .max_connections = MAX_CONNECTIONS,
         .max_per_address = MAX_CONNECTIONS,

@@ -33,17 +33,23 @@ static void answer_json(struct exchange *exchange, int status, struct str body)
                                                     .part_count = 1});
 }
 
-static void answer_error(struct exchange *exchange, const struct err *err)
+int pageapi_write_error(const struct err *err, struct buf *out)
 {
-    cleanup_buf struct buf text = BUF_INIT(ERROR_BYTES);
     struct json_writer json;
 
-    json_writer_init(&json, &text);
+    json_writer_init(&json, out);
     json_begin_object(&json);
     json_put_str(&json, STR("error"), str_from(err_name(err->code)));
     json_put_str_lossy(&json, STR("message"), str_from(err->message));
     json_end_object(&json);
-    if (json_writer_finish(&json) < 0)
+    return json_writer_finish(&json);
+}
+
+static void answer_error(struct exchange *exchange, const struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(ERROR_BYTES);
+
+    if (pageapi_write_error(err, &text) < 0)
         exchange_answer_error(exchange, err->code);
     else
         answer_json(exchange, err_http_status(err->code), buf_view(&text));

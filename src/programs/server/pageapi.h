@@ -43,6 +43,9 @@ struct pageapi {
 /* An exchange_handler for everything below the prefix; the body was read. */
 void pageapi_handle(const struct pageapi *api, struct exchange *exchange);
 
+/* An error as it is answered there. */
+int pageapi_write_error(const struct err *err, struct buf *out);
+
 /* The user's machine came, went or offers other tools: tells the pages. */
 void pageapi_tell_machine(const struct pageapi *api, int64_t user);
 
