@@ -640,20 +640,53 @@ class Tls(Scene):
                                f"https://127.0.0.1:{server.port}/healthz"], capture_output=True, text=True)
         self.assertEqual((curl.returncode, curl.stdout), (0, "ok\n"), curl.stderr)
 
-    def test_a_new_certificate_is_used_and_a_broken_one_is_not(self):
+    def test_a_new_certificate_is_used(self):
         first = self.certificate("first")
         server = self.serve_tls()
         self.assertTrue(self.works(server, first))
         second = self.certificate("second")
         wait_until(lambda: self.works(server, second), "the new certificate")
         self.assertFalse(self.works(server, first))
-        # A broken pair: the old one stays, and the next good one is used.
-        (self.room / "cert.pem").write_text("nonsense\n")
-        (self.room / "key.pem").unlink()
-        for _ in range(20):
-            self.assertTrue(self.works(server, second))
-        third = self.certificate("third")
-        wait_until(lambda: self.works(server, third), "the next good one")
+
+    def test_a_broken_pair_is_logged_and_the_old_one_stays(self):
+        good = self.certificate("good")
+        cert, key = self.room / "cert.pem", self.room / "key.pem"
+        pair = cert.read_bytes(), key.read_bytes()
+        other = self.room / "other"
+        other.mkdir()
+        self.certificate("other", other)
+        other_cert = (other / "cert.pem").read_bytes()
+        server, logged = self.serve_with_log("--tls-cert", cert, "--tls-key", key)
+
+        def half(text):
+            return text[:len(text) // 2]
+
+        for name, broken, words in (
+                ("nonsense", (b"nonsense\n", pair[1]), "contains no certificate"),
+                ("another's", (other_cert, pair[1]), "the key does not match the certificate"),
+                ("half", (half(pair[0]), pair[1]), "a certificate is damaged"),
+                ("half a chain", (pair[0] + half(other_cert), pair[1]), "a certificate is damaged"),
+                ("half a key", (pair[0], half(pair[1])), "contains no PEM private key"),
+                ("no key", (pair[0], None), "cannot read")):
+            before = len(logged())
+            # In one step each, so that only this state is seen.
+            for path, text in zip((cert, key), broken):
+                if text is None:
+                    path.unlink()
+                elif path.read_bytes() != text:
+                    (self.room / "next").write_bytes(text)
+                    os.replace(self.room / "next", path)
+            wait_until(lambda: len(logged()) > before, f"a line about {name}")
+            for line in logged()[before:]:
+                self.assertEqual((line["level"], line["message"]),
+                                 ("warn", "the new certificate is not used, the old one stays"))
+            self.assertIn(words, logged()[-1]["error"], name)
+            self.assertTrue(self.works(server, good), name)
+        self.assertEqual(len([line for line in logged() if "PRIVATE" in str(line)]), 0)
+        self.assertTrue(self.works(server, good))
+        last = self.certificate("last")
+        wait_until(lambda: self.works(server, last), "the next good one")
+        self.assertFalse(self.works(server, good))
 
     def test_links_to_another_directory_are_followed(self):
         """As certbot has it: live/ has links into archive/, which are replaced."""

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 
 enum {
-    LOOK_MS = 2000,
+    LOOK_MS = 1000,
     PIECE_BYTES = 16 << 10,
 };
 
