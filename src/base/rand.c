@@ -39,24 +39,50 @@ uint32_t rand_below(uint32_t below)
     return drawn % below;
 }
 
-void rand_token(char *out_text, size_t len)
+static unsigned char next_of(struct rand_pool *pool)
+{
+    unsigned char byte;
+
+    if (pool->left == 0) {
+        rand_bytes(pool->bytes, sizeof(pool->bytes));
+        pool->left = sizeof(pool->bytes);
+    }
+    byte = pool->bytes[--pool->left];
+    pool->bytes[pool->left] = 0;
+    return byte;
+}
+
+/* The letter of a byte, or 0: as above, 62 fits four times into a byte. */
+static char letter_of(unsigned char byte)
 {
     static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    /* As above, for a byte: 62 fits four times below this. */
     enum { LETTERS = sizeof(alphabet) - 1, FAIR = 256 / LETTERS * LETTERS };
+
+    return byte < FAIR ? alphabet[byte % LETTERS] : '\0';
+}
+
+void rand_pool_token(struct rand_pool *pool, char *out_text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        do
+            out_text[i] = letter_of(next_of(pool));
+        while (out_text[i] == '\0');
+    out_text[len] = '\0';
+}
+
+void rand_token(char *out_text, size_t len)
+{
     unsigned char drawn[TOKEN_DRAW_BYTES];
     size_t left = 0;
 
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++)
         do {
             if (left == 0) {
                 rand_bytes(drawn, sizeof(drawn));
                 left = sizeof(drawn);
             }
-            left--;
-        } while (drawn[left] >= FAIR);
-        out_text[i] = alphabet[drawn[left] % LETTERS];
-    }
+            out_text[i] = letter_of(drawn[--left]);
+        } while (out_text[i] == '\0');
     out_text[len] = '\0';
     explicit_bzero(drawn, sizeof(drawn));
 }

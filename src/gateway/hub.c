@@ -11,9 +11,14 @@
 
 enum {
     TOKEN_CHARS = 32,
+    FIRST_GRACE = 0,
     /* After a restart, daemons come back within their longest delay, 30 s and a fifth. */
-    RESTORED_GRACE_MS = 40 * 1000,
+    RESTORED_GRACE = 2,
 };
+
+/* What a machine without a stream has: longer each time that it opens one again. */
+static const int64_t graces_ms[HUB_GRACES] = {HUB_GRACE_MS, 2 * HUB_GRACE_MS, 4 * HUB_GRACE_MS,
+                                              8 * HUB_GRACE_MS, HUB_MAX_GRACE_MS};
 
 int64_t hub_now(const struct hub *hub)
 {
@@ -53,12 +58,14 @@ static int add_user(struct hub *hub, int64_t id, struct hub_user **out_user)
     user->id = id;
     list_init(&user->calls);
     list_init(&user->token_node);
+    list_init(&user->node);
     user->pairing = (struct hub_key){.kind = HUB_KEY_PAIRING, .user = user};
     r = map_add(&hub->users, bytes_of(&user->id, sizeof(user->id)), user);
     if (r < 0) {
         free(user);
         return r == ERR_TOO_LARGE ? ERR_BUSY : r;
     }
+    list_append(&hub->all_users, &user->node);
     *out_user = user;
     return 0;
 }
@@ -235,20 +242,11 @@ static void say_goodbye(struct hub *hub, void *stream)
                                  STR("{\"type\":\"gateway-disconnect\"}"));
 }
 
-static void wait_for_stream(struct hub *hub, struct hub_machine *machine, int64_t ms)
+static void wait_for_stream(struct hub *hub, struct hub_machine *machine, unsigned grace)
 {
-    machine->gone_at_ms = hub_now(hub) + ms;
+    machine->gone_at_ms = hub_now(hub) + graces_ms[grace];
     list_remove(&machine->node);
-    list_append(&hub->waiting, &machine->node);
-}
-
-static int64_t grace_of(const struct hub_machine *machine)
-{
-    int64_t ms = HUB_GRACE_MS;
-
-    for (unsigned i = 0; i < machine->reopened && ms < HUB_MAX_GRACE_MS; i++)
-        ms *= 2;
-    return ms < HUB_MAX_GRACE_MS ? ms : HUB_MAX_GRACE_MS;
+    list_append(&hub->waiting[grace], &machine->node);
 }
 
 static void use_stream(struct hub *hub, struct hub_machine *machine, void *stream)
@@ -256,7 +254,7 @@ static void use_stream(struct hub *hub, struct hub_machine *machine, void *strea
     bool was_gone = machine->is_gone;
 
     machine->stream = stream;
-    machine->reopened += machine->has_had_stream;
+    machine->reopened += machine->has_had_stream && machine->reopened + 1 < HUB_GRACES;
     machine->has_had_stream = true;
     machine->is_gone = false;
     list_remove(&machine->node);
@@ -310,7 +308,7 @@ void hub_stream_gone(struct hub *hub, int64_t user_id, const void *stream)
         user->early = NULL;
     if (user->machine != NULL && user->machine->stream == stream) {
         user->machine->stream = NULL;
-        wait_for_stream(hub, user->machine, grace_of(user->machine));
+        wait_for_stream(hub, user->machine, user->machine->reopened);
     }
 }
 
@@ -364,15 +362,19 @@ void hub_forget(struct hub *hub, int64_t user_id)
     void_token(hub, user);
 }
 
-void hub_each_user(const struct hub *hub, void (*take)(void *data, int64_t user_id), void *data)
+size_t hub_user_count(const struct hub *hub)
 {
-    size_t cursor = 0;
-    struct str key;
-    void *value;
+    return hub->users.count;
+}
 
-    while (map_next(&hub->users, &cursor, &key, &value)) {
-        const struct hub_user *user = value;
+void hub_next_users(struct hub *hub, size_t count, void (*take)(void *data, int64_t user_id),
+                    void *data)
+{
+    for (; count > 0 && !list_is_empty(&hub->all_users); count--) {
+        struct hub_user *user = list_entry(hub->all_users.next, struct hub_user, node);
 
+        list_remove(&user->node);
+        list_append(&hub->all_users, &user->node);
         if (user->machine != NULL || user->saving != NULL || user->early != NULL ||
             user->token[0] != '\0')
             take(data, user->id);
@@ -448,7 +450,7 @@ static void finish_init(struct hub_saving *saving, int result)
             use_stream(hub, machine, user->early);
             user->early = NULL;
         } else if (machine->stream == NULL) {
-            wait_for_stream(hub, machine, HUB_GRACE_MS);
+            wait_for_stream(hub, machine, FIRST_GRACE);
         }
     }
     saving->done(saving->context, result < 0 ? &err : NULL, str_from(saving->session_key),
@@ -555,7 +557,7 @@ int hub_restore(struct hub *hub, const struct hub_record *record, struct err *er
     r = install(hub, user, machine);
     if (r < 0)
         return err_set_plain(err, r);
-    wait_for_stream(hub, machine, RESTORED_GRACE_MS);
+    wait_for_stream(hub, machine, RESTORED_GRACE);
     return 0;
 }
 
@@ -674,23 +676,25 @@ static int64_t expire_tokens(struct hub *hub, int64_t next_ms)
     return next_ms;
 }
 
-/* The list is short: machines whose stream is missing. Their times differ. */
+/* Looks at the first of each list only: this runs with every call, and thousands may wait. */
 static int64_t expire_machines(struct hub *hub, int64_t next_ms)
 {
     int64_t now = hub_now(hub);
 
-    list_each_safe (node, &hub->waiting) {
-        struct hub_machine *machine = list_entry(node, struct hub_machine, node);
+    for (size_t i = 0; i < HUB_GRACES; i++)
+        while (!list_is_empty(&hub->waiting[i])) {
+            struct hub_machine *machine =
+                list_entry(hub->waiting[i].next, struct hub_machine, node);
 
-        if (machine->gone_at_ms > now) {
-            next_ms = sooner(next_ms, machine->gone_at_ms - now);
-            continue;
+            if (machine->gone_at_ms > now) {
+                next_ms = sooner(next_ms, machine->gone_at_ms - now);
+                break;
+            }
+            list_remove(&machine->node);
+            machine->is_gone = true;
+            hub_fail_calls(hub, machine->user, ERR_GATEWAY_MISSING, "the machine does not answer");
+            tell_changed(hub, machine->user->id);
         }
-        list_remove(&machine->node);
-        machine->is_gone = true;
-        hub_fail_calls(hub, machine->user, ERR_GATEWAY_MISSING, "the machine does not answer");
-        tell_changed(hub, machine->user->id);
-    }
     return next_ms;
 }
 
@@ -721,10 +725,12 @@ int hub_new(const struct hub_config *config, struct hub **out_hub)
     hub->calls = (struct map)MAP_INIT(HUB_MAX_CALLS);
     hub->numbers = (struct map)MAP_INIT(HUB_MAX_CALLS);
     hub->toolsets = (struct map)MAP_INIT(TOOLSET_MAX_SETS);
+    list_init(&hub->all_users);
     list_init(&hub->due[HUB_N8N]);
     list_init(&hub->due[HUB_SEED]);
     list_init(&hub->tokens);
-    list_init(&hub->waiting);
+    for (size_t i = 0; i < HUB_GRACES; i++)
+        list_init(&hub->waiting[i]);
     *out_hub = hub;
     return 0;
 }

@@ -140,8 +140,13 @@ int hub_write_status(struct hub *hub, int64_t user_id, struct buf *out);
 void hub_dismiss(struct hub *hub, int64_t user_id);
 /* The user was removed: the machine goes, and so does a token that was not used. */
 void hub_forget(struct hub *hub, int64_t user_id);
-/* All users with a machine, a token or a stream. `take` must not call back. */
-void hub_each_user(const struct hub *hub, void (*take)(void *data, int64_t user_id), void *data);
+size_t hub_user_count(const struct hub *hub);
+/*
+ * Looks at the next `count` users, in turn, and takes those with a machine, a token or a stream.
+ * `take` must not call back.
+ */
+void hub_next_users(struct hub *hub, size_t count, void (*take)(void *data, int64_t user_id),
+                    void *data);
 /* Returns whether file tools are on now. */
 int hub_toggle_files(struct hub *hub, int64_t user_id, bool *out_is_on, struct err *err);
 

@@ -12,6 +12,7 @@
 
 enum {
     ID_CHARS = 21,
+    FIRST_EVENT_BYTES = 512, /* of a usual call, so that its event need not grow */
     MAX_EVENTS = 256,
     MAX_WHAT_BYTES = 200,
     MAX_CREDENTIAL_TEXT = 256,
@@ -204,7 +205,7 @@ static int add_call(struct hub *hub, struct hub_call *call)
     int r;
 
     memcpy(call->id, "gw_", 3);
-    rand_token(call->id + 3, ID_CHARS);
+    rand_pool_token(&hub->ids, call->id + 3, ID_CHARS);
     call->number = ++hub->next_number;
     r = map_add(&hub->calls, str_from(call->id), call);
     if (r < 0)
@@ -285,6 +286,7 @@ static int start_call(struct hub *hub, struct hub_machine *machine,
                                                   : HUB_N8N_TIMEOUT_MS;
     call->due_ms = clock_monotonic_ms(hub->config.clock) + call->timeout_ms;
     list_append(&hub->due[dialect], &call->due_node);
+    (void)buf_reserve(&call->event, FIRST_EVENT_BYTES);
     r = write_event(request, call);
     call->user->waiting_bytes += call->event.len;
     if (r == 0 && call->user->waiting_bytes > HUB_MAX_WAITING_BYTES)
@@ -476,6 +478,8 @@ int hub_respond(struct hub *hub, struct str key, struct str id, struct str body,
     void *data;
     int r = parse(&arena, body, &document, err);
 
+    /* About what it needs: growing step by step would copy it several times. */
+    (void)buf_reserve(&text, body.len);
     if (r == 0)
         r = read_answer(document, &text, &result, err);
     if (r == 0)

@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "base/rand.h"
 #include "gateway/hub.h"
 
 enum {
@@ -22,6 +23,8 @@ struct hub_key {
     bool is_listed;
 };
 
+enum { HUB_GRACES = 5 };
+
 /* A machine that has initialised. */
 struct hub_machine {
     struct list node; /* hub->waiting, while it has no stream and counts as connected */
@@ -32,7 +35,7 @@ struct hub_machine {
     bool has_extensions;
     bool has_had_stream;
     bool has_tree;
-    unsigned reopened; /* since the last init */
+    unsigned reopened; /* since the last init, up to the longest grace */
     int64_t gone_at_ms;
     int64_t connected_ms;
     void *stream;
@@ -58,6 +61,7 @@ struct hub_saving {
 
 struct hub_user {
     int64_t id;
+    struct list node; /* hub->all_users */
     struct hub_machine *machine;
     struct hub_saving *saving;
     struct hub_key pairing;
@@ -100,8 +104,11 @@ struct hub {
     struct map toolsets; /* shared ones */
     struct list due[2];  /* by enum hub_dialect: their time limits */
     struct list tokens;  /* users, by when their token ends */
-    struct list waiting; /* machines whose stream was lost */
+    struct list all_users;
+    /* Machines whose stream was lost, a list for each time that they have: the next to go first. */
+    struct list waiting[HUB_GRACES];
     uint64_t next_number;
+    struct rand_pool ids; /* for those of calls */
 };
 
 int64_t hub_now(const struct hub *hub);

@@ -100,6 +100,8 @@ struct mcp_server {
     /* Of all sessions; 0: MCP_DEFAULT_TOTAL_BYTES, or that of one session. */
     size_t max_total_bytes;
     unsigned max_depth; /* of JSON; 0: JSON_DEFAULT_MAX_DEPTH */
+    /* There are very many services, so none keeps memory for its next message. */
+    bool is_one_of_many;
 
     const struct clock *clock; /* for questions; NULL: the system clock */
 };

@@ -70,7 +70,7 @@ void mcp_message_unref(struct mcp_session *session, struct mcp_message *message)
     if (session != NULL)
         session->held_bytes -= message->counted;
     message->counted = 0;
-    if (service->spare != NULL || message->unread != NULL) {
+    if (service->spare != NULL || message->unread != NULL || service->server->is_one_of_many) {
         message_free(message);
         return;
     }

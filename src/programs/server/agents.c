@@ -10,8 +10,13 @@ enum {
     MAX_SESSIONS = 64, /* of an agent */
     MAX_REQUESTS = 1024,
     MAX_UNREAD_BYTES = 64 << 20,
-    /* Revoked keys open nothing at once; streams that are open end after this. */
+    /*
+     * Revoked keys open nothing at once; streams that are open end after this. A round takes as
+     * many turns as it needs, so that no call waits for it.
+     */
     SWEEP_MS = 5000,
+    SWEEP_STEP_MS = 10,
+    SWEEP_STEP_DOORS = 64,
 };
 
 static struct str key_of(const int64_t *id)
@@ -62,7 +67,7 @@ static void renew_offer(struct agent_door *door)
     struct mcp_offer offer;
     int r = make_offer(door, &offer);
 
-    door->is_stale = false;
+    list_remove(&door->stale_node);
     if (r < 0)
         return;
     r = mcp_service_set_offer(mcp_http_service(door->mcp), &offer);
@@ -74,26 +79,22 @@ static void renew_offer(struct agent_door *door)
 static void refresh(void *data)
 {
     struct agents *agents = data;
-    size_t cursor = 0;
-    struct str key;
-    void *door;
 
-    while (map_next(&agents->doors, &cursor, &key, &door))
-        if (((struct agent_door *)door)->is_stale)
-            renew_offer(door);
+    while (!list_is_empty(&agents->stale))
+        renew_offer(list_entry(agents->stale.next, struct agent_door, stale_node));
 }
 
 void agents_changed(struct agents *agents, int64_t user)
 {
-    size_t cursor = 0;
-    struct str key;
-    void *value;
+    struct agents_user *found = map_get(&agents->users, key_of(&user));
 
-    while (map_next(&agents->doors, &cursor, &key, &value)) {
-        struct agent_door *door = value;
+    if (found == NULL)
+        return;
+    list_each (node, &found->doors) {
+        struct agent_door *door = list_entry(node, struct agent_door, user_node);
 
-        if (door->agent.user == user)
-            door->is_stale = true;
+        list_remove(&door->stale_node);
+        list_append(&agents->stale, &door->stale_node);
     }
     if (!agents->is_closed)
         loop_defer(agents->config.loop, &agents->refresh);
@@ -123,6 +124,7 @@ static int open_door(struct agents *agents, struct agent_door *door)
         .version = STR(GATEHOUSE_VERSION),
         .instructions = STR("Tools of the user's machine. They are there while it is connected."),
         .has_tool_changes = true,
+        .is_one_of_many = true,
     };
     r = make_offer(door, &door->server.offer);
     if (r < 0)
@@ -150,6 +152,47 @@ static void close_door(struct agent_door *door)
     door->mcp = NULL;
 }
 
+static int list_door(struct agents *agents, struct agent_door *door)
+{
+    struct agents_user *user = map_get(&agents->users, key_of(&door->agent.user));
+    int r = 0;
+
+    if (user == NULL) {
+        user = calloc(1, sizeof(*user));
+        if (user == NULL)
+            return ERR_NO_MEMORY;
+        user->id = door->agent.user;
+        list_init(&user->doors);
+        r = map_add(&agents->users, key_of(&user->id), user);
+    }
+    if (r == 0)
+        r = map_add(&agents->doors, key_of(&door->agent.id), door);
+    if (r < 0) {
+        if (list_is_empty(&user->doors)) {
+            map_remove(&agents->users, key_of(&user->id));
+            free(user);
+        }
+        return r;
+    }
+    list_append(&user->doors, &door->user_node);
+    list_append(&agents->all, &door->node);
+    return 0;
+}
+
+static void unlist_door(struct agents *agents, struct agent_door *door)
+{
+    struct agents_user *user = map_get(&agents->users, key_of(&door->agent.user));
+
+    map_remove(&agents->doors, key_of(&door->agent.id));
+    list_remove(&door->node);
+    list_remove(&door->user_node);
+    list_remove(&door->stale_node);
+    if (user != NULL && list_is_empty(&user->doors)) {
+        map_remove(&agents->users, key_of(&user->id));
+        free(user);
+    }
+}
+
 static int find_door(struct agents *agents, const struct store_agent *agent,
                      struct agent_door **out_door)
 {
@@ -164,16 +207,19 @@ static int find_door(struct agents *agents, const struct store_agent *agent,
     if (door == NULL)
         return ERR_NO_MEMORY;
     door->agent = *agent;
+    list_init(&door->node);
+    list_init(&door->user_node);
+    list_init(&door->stale_node);
     r = open_door(agents, door);
     if (r == 0)
-        r = map_add(&agents->doors, key_of(&door->agent.id), door);
+        r = list_door(agents, door);
     if (r < 0) {
         close_door(door);
         free(door);
         return r == ERR_TOO_LARGE ? ERR_BUSY : r;
     }
     if (!agents->sweep.is_started)
-        timer_start_repeating(&agents->sweep, SWEEP_MS);
+        timer_start(&agents->sweep, SWEEP_MS);
     *out_door = door;
     return 0;
 }
@@ -184,32 +230,38 @@ static void forget_known(struct agents *agents)
     agents->known = (struct map)MAP_INIT(MAX_DOORS);
 }
 
-/* Closes the doors of agents that are not there any more; an id is never used again. */
+/* A request may still be on its way in there, so it is freed with the server. */
+static void end_door(struct agents *agents, struct agent_door *door)
+{
+    log_write(agents->config.log, LOG_INFO, "an agent's key was revoked",
+              LOG_TEXT("agent", door->agent.name));
+    door->is_over = true;
+    unlist_door(agents, door);
+    mcp_http_close(door->mcp);
+    list_append(&agents->over, &door->node);
+}
+
+/* Ends the doors of agents that are not there any more; an id is never used again. */
 static void sweep(void *data)
 {
     struct agents *agents = data;
-    size_t cursor = 0;
     struct store_agent agent;
-    struct str key;
-    void *value;
 
-    forget_known(agents);
-    while (map_next(&agents->doors, &cursor, &key, &value)) {
-        struct agent_door *door = value;
+    if (agents->unchecked == 0 && store_has_changed(agents->config.store, &agents->checked_view))
+        agents->unchecked = agents->doors.count;
+    for (size_t i = 0; i < SWEEP_STEP_DOORS && agents->unchecked > 0; i++) {
+        struct agent_door *door = list_entry(agents->all.next, struct agent_door, node);
 
+        agents->unchecked--;
+        list_remove(&door->node);
+        list_append(&agents->all, &door->node);
         if (store_get_agent(agents->config.store, door->agent.id, &agent) != ERR_NOT_FOUND)
             continue;
-        door->is_over = true;
-        log_write(agents->config.log, LOG_INFO, "an agent's key was revoked",
-                  LOG_TEXT("agent", door->agent.name));
-        map_remove(&agents->doors, key);
-        mcp_http_close(door->mcp);
-        /* A request may still be on its way in there, so it is freed with the server. */
-        list_append(&agents->over, &door->node);
-        cursor = 0;
+        forget_known(agents);
+        end_door(agents, door);
     }
-    if (agents->doors.count == 0)
-        timer_stop(&agents->sweep);
+    if (agents->doors.count > 0)
+        timer_start(&agents->sweep, agents->unchecked > 0 ? SWEEP_STEP_MS : SWEEP_MS);
 }
 
 /* ---- who comes ---- */
@@ -290,7 +342,10 @@ int agents_new(const struct agents_config *config, struct agents **out_agents)
     if (agents == NULL)
         return ERR_NO_MEMORY;
     agents->config = *config;
+    list_init(&agents->all);
+    list_init(&agents->stale);
     list_init(&agents->over);
+    agents->users = (struct map)MAP_INIT(MAX_DOORS);
     agents->doors = (struct map)MAP_INIT(MAX_DOORS);
     agents->known = (struct map)MAP_INIT(MAX_DOORS);
     loop_task_init(&agents->refresh, refresh, agents);
@@ -311,38 +366,39 @@ void agents_refuse(struct agents *agents)
 
 void agents_close(struct agents *agents)
 {
-    size_t cursor = 0;
-    struct str key;
-    void *door;
-
     agents->is_closed = true;
     loop_task_cancel(&agents->refresh);
     timer_stop(&agents->sweep);
-    while (map_next(&agents->doors, &cursor, &key, &door))
-        mcp_http_close(((struct agent_door *)door)->mcp);
+    list_each (node, &agents->all)
+        mcp_http_close(list_entry(node, struct agent_door, node)->mcp);
+}
+
+static void free_doors(struct list *doors)
+{
+    while (!list_is_empty(doors)) {
+        struct agent_door *door = list_entry(doors->next, struct agent_door, node);
+
+        list_remove(&door->node);
+        close_door(door);
+        free(door);
+    }
 }
 
 void agents_free(struct agents *agents)
 {
     size_t cursor = 0;
     struct str key;
-    void *door;
+    void *user;
 
     if (agents == NULL)
         return;
     agents_close(agents);
-    while (map_next(&agents->doors, &cursor, &key, &door)) {
-        close_door(door);
-        free(door);
-    }
-    while (!list_is_empty(&agents->over)) {
-        struct agent_door *over = list_entry(agents->over.next, struct agent_door, node);
-
-        list_remove(&over->node);
-        close_door(over);
-        free(over);
-    }
+    free_doors(&agents->all);
+    free_doors(&agents->over);
+    while (map_next(&agents->users, &cursor, &key, &user))
+        free(user);
     close_door(&agents->nobody);
+    map_done(&agents->users);
     map_done(&agents->known);
     map_done(&agents->doors);
     free(agents);

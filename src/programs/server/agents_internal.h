@@ -11,14 +11,21 @@
 
 /* The endpoint of one agent. */
 struct agent_door {
-    struct list node; /* agents->over, when it is */
+    struct list node;       /* in agents->all; in agents->over, when it is */
+    struct list user_node;  /* in agents_user.doors */
+    struct list stale_node; /* in agents->stale, if its tools must be looked at again */
     struct agents *agents;
     struct store_agent agent;
     unsigned char key_digest[SHA256_BYTES];
     struct mcp_server server;
     struct mcp_http *mcp;
-    bool is_stale; /* its tools must be looked at again */
-    bool is_over;  /* its key was revoked */
+    bool is_over; /* its key was revoked */
+};
+
+/* The doors of one user. */
+struct agents_user {
+    int64_t id;
+    struct list doors;
 };
 
 struct agents {
@@ -26,6 +33,11 @@ struct agents {
     struct map doors; /* by the bytes of the agent's id */
     struct map known; /* those whose key was looked up since the store changed, by its digest */
     struct store_view view;
+    struct map users; /* those with doors, by the bytes of their ids */
+    struct list all;  /* doors; the one that was checked longest ago first */
+    size_t unchecked; /* of these, in this round */
+    struct store_view checked_view;
+    struct list stale;
     struct list over; /* doors whose keys were revoked */
     struct agent_door nobody;
     struct loop_task refresh;

@@ -47,7 +47,7 @@ struct shown_call {
 struct board_user {
     struct board *board;
     int64_t id;
-    bool is_stale; /* its pages must be told of the machine */
+    struct list stale; /* in board->stale, if its pages must be told of the machine */
     struct list pages;
     size_t page_count;
     struct list questions;
@@ -85,7 +85,9 @@ struct board {
     struct loop *loop;
     struct loop_task tell;
     struct sse_hub *streams;
-    struct map users; /* by the bytes of their ids */
+    struct map users;        /* by the bytes of their ids */
+    struct board_user *last; /* found: several questions about one call follow each other */
+    struct list stale;
     uint64_t last_question;
     bool is_closed;
 };
@@ -97,7 +99,13 @@ static struct str key_of(const int64_t *id)
 
 static struct board_user *find_user(struct board *board, int64_t id)
 {
-    return map_get(&board->users, key_of(&id));
+    struct board_user *user = board->last;
+
+    if (user == NULL || user->id != id)
+        user = map_get(&board->users, key_of(&id));
+    if (user != NULL)
+        board->last = user;
+    return user;
 }
 
 static struct board_user *need_user(struct board *board, int64_t id)
@@ -110,6 +118,7 @@ static struct board_user *need_user(struct board *board, int64_t id)
     if (user == NULL)
         return NULL;
     *user = (struct board_user){.board = board, .id = id};
+    list_init(&user->stale);
     list_init(&user->pages);
     list_init(&user->questions);
     if (map_add(&board->users, key_of(&user->id), user) < 0) {
@@ -143,17 +152,12 @@ void board_tell(struct board *board, int64_t user, struct str kind, struct str j
 static void tell_stale(void *data)
 {
     struct board *board = data;
-    size_t cursor = 0;
-    struct str key;
-    void *value;
 
-    while (map_next(&board->users, &cursor, &key, &value)) {
-        struct board_user *user = value;
+    while (!list_is_empty(&board->stale)) {
+        struct board_user *user = list_entry(board->stale.next, struct board_user, stale);
 
-        if (user->is_stale) {
-            user->is_stale = false;
-            board->config.tell_machine(board->config.data, user->id);
-        }
+        list_remove(&user->stale);
+        board->config.tell_machine(board->config.data, user->id);
     }
 }
 
@@ -163,7 +167,8 @@ void board_machine_changed(struct board *board, int64_t id)
 
     if (user == NULL || list_is_empty(&user->pages) || board->is_closed)
         return;
-    user->is_stale = true;
+    list_remove(&user->stale);
+    list_append(&board->stale, &user->stale);
     loop_defer(board->loop, &board->tell);
 }
 
@@ -773,6 +778,7 @@ int board_new(const struct board_config *config, struct board **out_board)
         return ERR_NO_MEMORY;
     *board =
         (struct board){.config = *config, .loop = config->loop, .users = MAP_INIT(BOARD_MAX_USERS)};
+    list_init(&board->stale);
     loop_task_init(&board->tell, tell_stale, board);
     r = sse_hub_new(board->loop, &(struct sse_hub_config){.max_kept_bytes = 4 << 20},
                     &board->streams);

@@ -27,7 +27,8 @@ enum {
     URL_BYTES = STORE_URL_BYTES,
     MAX_OUTPUT_BYTES = 256 << 10, /* of a command, in one event for the page */
     SWEEP_MS = 5000,              /* a removed user is gone after this */
-    SWEEP_USERS = 64,
+    SWEEP_STEP_MS = 10,           /* a round takes several steps, so that no call waits for it */
+    SWEEP_USERS = 64,             /* of a step */
     REFUSED_BYTES = 256,
 };
 
@@ -49,7 +50,7 @@ struct front {
     bool is_stopping;
     int64_t calls_until_ms; /* when it stops */
     bool is_closed;
-    bool has_more_gone;     /* the last sweep was not enough */
+    size_t unchecked;       /* users, in this round of the sweep */
     struct timer look;      /* whether calls have ended, and then whether everything is saved */
     struct timer sweep;     /* for users and logins that are gone */
     struct store_view view; /* that the last sweep saw */
@@ -168,7 +169,7 @@ static void find_gone(void *data, int64_t user)
     struct gone *gone = data;
     struct store_user found;
 
-    if (gone->count < SWEEP_USERS && store_get_user(gone->store, user, &found) == ERR_NOT_FOUND)
+    if (store_get_user(gone->store, user, &found) == ERR_NOT_FOUND)
         gone->users[gone->count++] = user;
 }
 
@@ -182,17 +183,23 @@ static bool is_good(void *data, int64_t user, int64_t login)
 static void sweep(void *data)
 {
     struct front *front = data;
+    struct hub *hub = hubhttp_hub(front->gateway);
     struct gone gone = {.store = front->config.store};
+    size_t count;
 
-    board_sweep(front->board, is_good, front);
-    if (!store_has_changed(front->config.store, &front->view) && !front->has_more_gone)
-        return;
-    hub_each_user(hubhttp_hub(front->gateway), find_gone, &gone);
+    if (front->unchecked == 0) {
+        board_sweep(front->board, is_good, front);
+        if (store_has_changed(front->config.store, &front->view))
+            front->unchecked = hub_user_count(hub);
+    }
+    count = front->unchecked < SWEEP_USERS ? front->unchecked : SWEEP_USERS;
+    front->unchecked -= count;
+    hub_next_users(hub, count, find_gone, &gone);
     for (size_t i = 0; i < gone.count; i++)
-        hub_forget(hubhttp_hub(front->gateway), gone.users[i]);
-    front->has_more_gone = gone.count == SWEEP_USERS;
+        hub_forget(hub, gone.users[i]);
     if (gone.count > 0)
         hubhttp_reschedule(front->gateway);
+    timer_start(&front->sweep, front->unchecked > 0 ? SWEEP_STEP_MS : SWEEP_MS);
 }
 
 /* ---- more requests ---- */
@@ -647,7 +654,7 @@ static int make_parts(struct front *front)
                                                .data = front},
                        &front->agents);
     if (r == 0)
-        timer_start_repeating(&front->sweep, SWEEP_MS);
+        timer_start(&front->sweep, SWEEP_MS);
     front->pageapi = (struct pageapi){.loop = config->loop,
                                       .logins = &front->logins,
                                       .store = config->store,

@@ -32,6 +32,14 @@ static void numbers_stay_below_their_bound_and_reach_all_of_it(void **state)
     assert_int_equal(rand_below(1), 0);
 }
 
+static void check_token(const char *token)
+{
+    assert_int_equal(strlen(token), 32);
+    for (int i = 0; i < 32; i++)
+        assert_true((token[i] >= '0' && token[i] <= '9') || (token[i] >= 'A' && token[i] <= 'Z') ||
+                    (token[i] >= 'a' && token[i] <= 'z'));
+}
+
 static void tokens_are_letters_and_digits_of_the_asked_length(void **state)
 {
     char token[33];
@@ -39,12 +47,30 @@ static void tokens_are_letters_and_digits_of_the_asked_length(void **state)
     (void)state;
     memset(token, '!', sizeof(token));
     rand_token(token, 32);
-    assert_int_equal(strlen(token), 32);
-    for (int i = 0; i < 32; i++)
-        assert_true((token[i] >= '0' && token[i] <= '9') || (token[i] >= 'A' && token[i] <= 'Z') ||
-                    (token[i] >= 'a' && token[i] <= 'z'));
+    check_token(token);
+}
+
+/* Also where one begins in the last bytes of a draw, and ends in the first of the next. */
+static void tokens_of_a_pool_differ_and_leave_nothing_behind(void **state)
+{
+    struct rand_pool pool = {.left = 0};
+    char last[33] = "";
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        char token[33];
+
+        memset(token, '!', sizeof(token));
+        rand_pool_token(&pool, token, 32);
+        check_token(token);
+        assert_string_not_equal(token, last);
+        memcpy(last, token, sizeof(last));
+        for (size_t at = pool.left; at < RAND_POOL_BYTES; at++)
+            assert_int_equal(pool.bytes[at], 0);
+    }
 }
 
 TEST_MAIN(cmocka_unit_test(two_draws_differ),
           cmocka_unit_test(numbers_stay_below_their_bound_and_reach_all_of_it),
-          cmocka_unit_test(tokens_are_letters_and_digits_of_the_asked_length))
+          cmocka_unit_test(tokens_are_letters_and_digits_of_the_asked_length),
+          cmocka_unit_test(tokens_of_a_pool_differ_and_leave_nothing_behind))

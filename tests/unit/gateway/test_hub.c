@@ -899,6 +899,53 @@ static void a_restart_keeps_machines_and_no_tokens(void **state)
     assert_true(str_find(scene.record.init, str_from(init.key)) == SIZE_MAX);
 }
 
+static double cpu_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void restore_many(struct scene *scene, int64_t first, int64_t last)
+{
+    struct hub_record record = {.has_key = true, .init = STR(TOOLS("one"))};
+
+    for (int64_t user = first; user <= last; user++) {
+        record.user = user;
+        memcpy(record.key_digest, &user, sizeof(user));
+        assert_int_equal(hub_restore(scene->hub, &record, NULL), 0);
+    }
+}
+
+/* What happens with every call must not look at every machine: thousands may come back. */
+static double expire_often(struct scene *scene)
+{
+    enum { TIMES = 2000 };
+    double start = cpu_ns();
+
+    for (int i = 0; i < TIMES; i++)
+        assert_int_equal(hub_expire(scene->hub), 40000);
+    return cpu_ns() - start;
+}
+
+static void machines_that_wait_cost_a_call_nothing(void **state)
+{
+    enum { FEW = 10, MANY = 10000, TRIES = 5, FACTOR = 50 };
+    cleanup_scene struct scene scene = {.changes = 0};
+    double few;
+
+    (void)state;
+    open_hub(&scene, NULL);
+    restore_many(&scene, 100, 100 + FEW);
+    few = expire_often(&scene);
+    restore_many(&scene, 1000, 1000 + MANY);
+    for (int i = 0; i < TRIES; i++)
+        if (expire_often(&scene) < FACTOR * few)
+            return;
+    fail_msg("it takes longer the more machines wait");
+}
+
 static void on_credential(void *context, const struct err *err, struct str id)
 {
     (void)id;
@@ -992,7 +1039,7 @@ static void a_forgotten_user_has_no_machine_and_no_token(void **state)
     assert_int_equal(hub_trust_of(scene.hub, str_from(machine.key)), HUB_TRUST_SESSION);
     assert_int_equal(hub_trust_of(scene.hub, str_from(link.token)), HUB_TRUST_GUESSABLE);
     assert_int_equal(hub_trust_of(scene.hub, STR("gw_x")), HUB_TRUST_NONE);
-    hub_each_user(scene.hub, note_user, &seen);
+    hub_next_users(scene.hub, hub_user_count(scene.hub), note_user, &seen);
     assert_int_equal(seen, ALICE);
     hub_forget(scene.hub, ALICE);
     hub_forget(scene.hub, BOB); /* who was never here */
@@ -1000,7 +1047,7 @@ static void a_forgotten_user_has_no_machine_and_no_token(void **state)
     assert_int_equal(hub_trust_of(scene.hub, str_from(machine.key)), HUB_TRUST_NONE);
     assert_int_equal(hub_trust_of(scene.hub, str_from(link.token)), HUB_TRUST_NONE);
     seen = 0;
-    hub_each_user(scene.hub, note_user, &seen);
+    hub_next_users(scene.hub, hub_user_count(scene.hub), note_user, &seen);
     assert_int_equal(seen, 0);
 }
 
@@ -1015,6 +1062,7 @@ TEST_MAIN(cmocka_unit_test(a_token_pairs_once),
           cmocka_unit_test(streams_need_init_in_one_dialect_and_not_in_the_other),
           cmocka_unit_test(an_early_stream_ends_with_its_token),
           cmocka_unit_test(grace_doubles_with_every_reopening),
+          cmocka_unit_test(machines_that_wait_cost_a_call_nothing),
           cmocka_unit_test(calls_wait_for_the_stream),
           cmocka_unit_test(calls_fail_when_the_machine_does_not_come_back),
           cmocka_unit_test(a_call_and_its_answer),
