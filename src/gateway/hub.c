@@ -14,6 +14,7 @@ enum {
     FIRST_GRACE = 0,
     /* After a restart, daemons come back within their longest delay, 30 s and a fifth. */
     RESTORED_GRACE = 2,
+    GONE_A_TURN = 64, /* after a restart thousands may be gone at once, and calls wait meanwhile */
 };
 
 /* What a machine without a stream has: longer each time that it opens one again. */
@@ -680,6 +681,7 @@ static int64_t expire_tokens(struct hub *hub, int64_t next_ms)
 static int64_t expire_machines(struct hub *hub, int64_t next_ms)
 {
     int64_t now = hub_now(hub);
+    unsigned gone = 0;
 
     for (size_t i = 0; i < HUB_GRACES; i++)
         while (!list_is_empty(&hub->waiting[i])) {
@@ -690,6 +692,8 @@ static int64_t expire_machines(struct hub *hub, int64_t next_ms)
                 next_ms = sooner(next_ms, machine->gone_at_ms - now);
                 break;
             }
+            if (gone++ == GONE_A_TURN)
+                return 0;
             list_remove(&machine->node);
             machine->is_gone = true;
             hub_fail_calls(hub, machine->user, ERR_GATEWAY_MISSING, "the machine does not answer");

@@ -91,7 +91,7 @@ void exchange_collect(struct exchange *exchange, size_t max_bytes, exchange_hand
     incoming->max_body = max_bytes;
     incoming->on_collected = on_complete;
     incoming->data = data;
-    buf_init(&incoming->body, max_bytes);
+    incoming->body.max = max_bytes; /* what it has of an earlier request may be more */
     exchange->is_owed = false;
     invite_body(exchange);
     httpconn_settle(exchange);

@@ -59,8 +59,10 @@ void httpserver_give_incoming(struct httpserver *server, struct incoming *incomi
         return;
     }
     httpparse_reset(parse);
-    buf_done(&incoming->body);
-    *incoming = (struct incoming){.parse = parse, .next = server->spare};
+    if (incoming->body.capacity > SPARE_BODY_BYTES)
+        buf_done(&incoming->body);
+    buf_clear(&incoming->body);
+    *incoming = (struct incoming){.parse = parse, .body = incoming->body, .next = server->spare};
     server->spare = incoming;
     server->spare_count++;
 }

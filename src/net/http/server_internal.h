@@ -15,6 +15,7 @@
 
 enum {
     SPARE_INCOMING = 64,              /* kept for reuse */
+    SPARE_BODY_BYTES = 16 << 10,      /* and this much of their bodies' memory */
     HELD_PAUSE_BYTES = 16 << 10,      /* of pipelined requests, before reading stops */
     DISCARD_MAX_BYTES = 64 << 10,     /* of a body nobody requested; more closes the connection */
     SMALL_COLLECTED_BYTES = 64 << 10, /* of a body; always accepted, whatever the total */
