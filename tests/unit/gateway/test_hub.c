@@ -946,6 +946,24 @@ static void machines_that_wait_cost_a_call_nothing(void **state)
     fail_msg("it takes longer the more machines wait");
 }
 
+static void many_machines_are_not_forgotten_in_one_turn(void **state)
+{
+    enum { MANY = 1000, TURNS_MIN = 5, TURNS_MAX = MANY };
+    cleanup_scene struct scene scene = {.changes = 0};
+    unsigned turns = 1;
+
+    (void)state;
+    open_hub(&scene, NULL);
+    restore_many(&scene, 1000, 999 + MANY);
+    scene.changes = 0;
+    clock_fake_advance(&scene.clock, 40000);
+    while (hub_expire(scene.hub) == 0 && turns < TURNS_MAX)
+        turns++;
+    assert_in_range(turns, TURNS_MIN, TURNS_MAX - 1);
+    assert_int_equal(scene.changes, MANY);
+    assert_int_equal(hub_expire(scene.hub), -1);
+}
+
 static void on_credential(void *context, const struct err *err, struct str id)
 {
     (void)id;
@@ -1063,6 +1081,7 @@ TEST_MAIN(cmocka_unit_test(a_token_pairs_once),
           cmocka_unit_test(an_early_stream_ends_with_its_token),
           cmocka_unit_test(grace_doubles_with_every_reopening),
           cmocka_unit_test(machines_that_wait_cost_a_call_nothing),
+          cmocka_unit_test(many_machines_are_not_forgotten_in_one_turn),
           cmocka_unit_test(calls_wait_for_the_stream),
           cmocka_unit_test(calls_fail_when_the_machine_does_not_come_back),
           cmocka_unit_test(a_call_and_its_answer),
