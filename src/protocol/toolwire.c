@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "protocol/toolwire.h"
 
-#include <assert.h>
-
 #include "base/jsonwrite.h"
 
 enum {
@@ -13,8 +11,6 @@ enum {
     /* A result holds it twice, once escaped again. */
     ANSWER_BYTES = 2 * ESCAPED_BYTES + 2,
     ANSWER_SPARE_BYTES = 64 << 20, /* trees and lists do not depend on the size of files */
-    /* What one large frame needed is not held for ever. */
-    SPARE_BYTES = 256 << 10,
 };
 
 static const struct {
@@ -54,145 +50,69 @@ size_t toolwire_max_answer(uint64_t max_file_bytes)
 
 /* ---- frames ---- */
 
-static void put_u32(char *out, uint32_t number)
-{
-    for (size_t i = 0; i < 4; i++)
-        out[i] = (char)(unsigned char)(number >> (8 * i));
-}
-
-static uint32_t get_u32(const char *bytes)
-{
-    uint32_t number = 0;
-
-    for (size_t i = 0; i < 4; i++)
-        number |= (uint32_t)(unsigned char)bytes[i] << (8 * i);
-    return number;
-}
-
 void toolwire_write_header(uint32_t call, enum toolwire_type type, size_t body_len,
                            char out_header[TOOLWIRE_HEADER_BYTES])
 {
-    const size_t counted = TOOLWIRE_HEADER_BYTES - TOOLWIRE_UNCOUNTED_BYTES;
-
-    assert(body_len <= UINT32_MAX - counted);
-    put_u32(out_header, (uint32_t)(counted + body_len));
-    put_u32(out_header + 4, call);
-    out_header[8] = (char)type;
+    frames_write_header(call, (uint8_t)type, body_len, out_header);
 }
 
 void toolwire_decoder_init(struct toolwire_decoder *decoder, enum toolwire_side from,
                            size_t max_body_bytes)
 {
     decoder->from = from;
-    decoder->is_broken = false;
-    buf_init(&decoder->begun, TOOLWIRE_HEADER_BYTES + max_body_bytes);
+    frames_decoder_init(&decoder->frames, max_body_bytes);
 }
 
 void toolwire_decoder_done(struct toolwire_decoder *decoder)
 {
-    buf_done(&decoder->begun);
+    frames_decoder_done(&decoder->frames);
 }
 
-/* Parses a complete header. Returns the length of its frame, including itself, or an error. */
-static int read_header(const struct toolwire_decoder *decoder, const char *header,
-                       struct toolwire_frame *out_frame, size_t *out_frame_len, struct err *err)
+struct feeding {
+    enum toolwire_side from;
+    toolwire_frame_fn *on_frame;
+    void *data;
+};
+
+static int check_frame(void *data, const struct frame *frame, struct err *err)
 {
-    size_t frame_len = (size_t)get_u32(header) + TOOLWIRE_UNCOUNTED_BYTES;
-    uint32_t call = get_u32(header + 4);
-    unsigned type = (unsigned char)header[8];
+    const struct feeding *feeding = data;
+    bool has_body = frame->body.len > 0;
+    unsigned type = frame->type;
 
-    if (frame_len < TOOLWIRE_HEADER_BYTES)
-        return err_set(err, ERR_INVALID_ARGUMENT, "a frame of %zu bytes has no header", frame_len);
-    if (frame_len > decoder->begun.max)
-        return err_set(err, ERR_TOO_LARGE, "a frame of %zu bytes exceeds the limit of %zu",
-                       frame_len, decoder->begun.max);
     for (size_t i = 0; i < array_size(rows); i++) {
-        bool has_body = frame_len > TOOLWIRE_HEADER_BYTES;
-
-        if (rows[i].type != type || rows[i].from != decoder->from)
+        if (rows[i].type != type || rows[i].from != feeding->from)
             continue;
         if (has_body != rows[i].has_body)
             return err_set(err, ERR_INVALID_ARGUMENT, "a frame of type 0x%02x %s body", type,
                            has_body ? "has no" : "needs a");
-        if ((call == TOOLWIRE_NO_CALL && rows[i].is_of_call) ||
-            (call != TOOLWIRE_NO_CALL && rows[i].is_of_no_call))
+        if ((frame->number == TOOLWIRE_NO_CALL && rows[i].is_of_call) ||
+            (frame->number != TOOLWIRE_NO_CALL && rows[i].is_of_no_call))
             return err_set(err, ERR_INVALID_ARGUMENT, "a frame of type 0x%02x for call %u", type,
-                           (unsigned)call);
-        *out_frame = (struct toolwire_frame){.call = call, .type = rows[i].type};
-        *out_frame_len = frame_len;
+                           (unsigned)frame->number);
         return 0;
     }
     return err_set(err, ERR_INVALID_ARGUMENT, "a frame of the unknown type 0x%02x", type);
 }
 
-static void forget(struct buf *begun)
+static int pass_frame(void *data, const struct frame *frame, struct err *err)
 {
-    size_t max = begun->max;
+    const struct feeding *feeding = data;
+    const struct toolwire_frame own = {
+        .call = frame->number, .type = (enum toolwire_type)frame->type, .body = frame->body};
 
-    buf_clear(begun);
-    if (begun->capacity > SPARE_BYTES) {
-        buf_done(begun);
-        buf_init(begun, max);
-    }
-}
-
-/* Appends bytes to the earlier ones, until there are `wanted` of them. */
-static int gather(struct buf *begun, struct str *bytes, size_t wanted, struct err *err)
-{
-    struct str piece = str_slice(*bytes, 0, wanted - begun->len);
-    int r = buf_append_str(begun, piece);
-
-    if (r < 0)
-        return err_set_plain(err, r);
-    *bytes = str_slice(*bytes, piece.len, bytes->len);
-    return 0;
-}
-
-/* Takes at most one frame off *bytes. */
-static int take_frame(struct toolwire_decoder *decoder, struct str *bytes,
-                      toolwire_frame_fn *on_frame, void *data, struct err *err)
-{
-    struct buf *begun = &decoder->begun;
-    struct toolwire_frame frame;
-    size_t len = 0;
-    int r = 0;
-
-    if (begun->len == 0 && bytes->len >= TOOLWIRE_HEADER_BYTES) {
-        r = read_header(decoder, bytes->ptr, &frame, &len, err);
-        if (r < 0)
-            return r;
-        if (bytes->len >= len) { /* the usual case: no copy */
-            frame.body = str_slice(*bytes, TOOLWIRE_HEADER_BYTES, len - TOOLWIRE_HEADER_BYTES);
-            *bytes = str_slice(*bytes, len, bytes->len);
-            return on_frame(data, &frame, err);
-        }
-    }
-    if (begun->len < TOOLWIRE_HEADER_BYTES)
-        r = gather(begun, bytes, TOOLWIRE_HEADER_BYTES, err);
-    if (r < 0 || begun->len < TOOLWIRE_HEADER_BYTES)
-        return r;
-    r = read_header(decoder, begun->data, &frame, &len, err);
-    if (r == 0)
-        r = gather(begun, bytes, len, err);
-    if (r < 0 || begun->len < len)
-        return r;
-    frame.body = str_slice(buf_view(begun), TOOLWIRE_HEADER_BYTES, len);
-    r = on_frame(data, &frame, err);
-    forget(begun);
-    return r;
+    return feeding->on_frame(feeding->data, &own, err);
 }
 
 int toolwire_feed(struct toolwire_decoder *decoder, struct str bytes, toolwire_frame_fn *on_frame,
                   void *data, struct err *err)
 {
-    int r = 0;
+    struct feeding feeding = {.from = decoder->from, .on_frame = on_frame, .data = data};
 
-    if (decoder->is_broken)
-        return err_set(err, ERR_INVALID_ARGUMENT, "the stream is already broken");
-    while (bytes.len > 0 && r == 0)
-        r = take_frame(decoder, &bytes, on_frame, data, err);
-    decoder->is_broken = r < 0;
-    return r;
+    return frames_feed(
+        &decoder->frames, bytes,
+        &(struct frames_events){.check = check_frame, .on_frame = pass_frame, .data = &feeding},
+        err);
 }
 
 /* ---- bodies ---- */

@@ -3,9 +3,7 @@
  * The protocol between a front end, which decides and talks to the world, and its toolhost, which
  * touches the files: frames on one stream socket, with JSON bodies.
  * docs/internals/program-toolhost.md says what each message means and when it may be sent; this is
- * only the format.
- *
- *     u32 length of what follows | u32 call | u8 type | body     (little endian)
+ * only the format, in the frames of ipc/frames.h.
  */
 #ifndef PROTOCOL_TOOLWIRE_H
 #define PROTOCOL_TOOLWIRE_H
@@ -19,6 +17,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "ipc/frames.h"
 
 enum toolwire_side { TOOLWIRE_FRONT, TOOLWIRE_HOST };
 
@@ -43,9 +42,8 @@ enum toolwire_type {
 
 enum {
     TOOLWIRE_VERSION = 3,
-    TOOLWIRE_HEADER_BYTES = 9,
-    TOOLWIRE_UNCOUNTED_BYTES = 4, /* the length does not count itself */
-    TOOLWIRE_NO_CALL = 0,         /* about the connection, not a call */
+    TOOLWIRE_HEADER_BYTES = FRAMES_HEADER_BYTES,
+    TOOLWIRE_NO_CALL = 0, /* about the connection, not a call */
     /* Of a call's arguments; the body around them is one deeper. */
     TOOLWIRE_MAX_DEPTH = JSON_DEFAULT_MAX_DEPTH,
     TOOLWIRE_MAX_CHANGE_BYTES = 8 << 10,
@@ -70,8 +68,7 @@ void toolwire_write_header(uint32_t call, enum toolwire_type type, size_t body_l
 
 struct toolwire_decoder {
     enum toolwire_side from;
-    struct buf begun; /* incomplete frame */
-    bool is_broken;
+    struct frames_decoder frames;
 };
 
 /* For the stream from that side, with bodies of up to max_body_bytes. */

@@ -197,7 +197,7 @@ static void a_frame_costs_what_has_come_not_what_was_promised(void **state)
     toolwire_write_header(1, TOOLWIRE_PREPARE, (size_t)1 << 30, header);
     assert_int_equal(
         toolwire_feed(&decoder, (struct str){header, sizeof(header)}, on_frame, &seen, NULL), 0);
-    assert_true(decoder.begun.capacity < 4096);
+    assert_true(decoder.frames.begun.capacity < 4096);
     toolwire_decoder_done(&decoder);
 }
 
