@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "authority/names/path.h"
 #include "base/cleanup.h"
@@ -13,9 +12,6 @@
 
 enum {
     READING = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WATCH,
-    /* A minute. */
-    CHANGE_STEP_NS = 10 * 1000 * 1000,
-    CHANGE_STEPS = 6000,
 };
 
 static int request(struct session *session, const struct session_folder *folder,
@@ -395,14 +391,6 @@ void session_close(struct session *session)
     session_state_close(&session->state);
     free(session->folders);
     free(session);
-}
-
-void session_wait_for_changes(const atomic_uint *changing)
-{
-    const struct timespec step = {.tv_nsec = CHANGE_STEP_NS};
-
-    for (int i = 0; i < CHANGE_STEPS && atomic_load(changing) > 0; i++)
-        nanosleep(&step, NULL);
 }
 
 /* Whether it is the home directory, by one of its names. */

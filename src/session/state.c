@@ -118,8 +118,8 @@ static int open_state(struct session_state *state, const struct session_state_co
                       struct err *err)
 {
     struct authority_config config = {
-        .backend = AUTHORITY_LINUX,
-        .state_dir = given->only_reads ? NULL : state->state_path,
+        .backend = given->in_memory ? AUTHORITY_MEMORY : AUTHORITY_LINUX,
+        .state_dir = given->only_reads || given->in_memory ? NULL : state->state_path,
     };
     struct err why = ERR_INIT;
     int r = authority_new(&config, &state->authority, &why);
@@ -132,7 +132,8 @@ static int open_state(struct session_state *state, const struct session_state_co
         return refuse_state(state, r, &why, err);
     if (config.state_dir != NULL)
         sweep_others(state);
-    r = protect_own_places(state, err);
+    if (!given->in_memory)
+        r = protect_own_places(state, err);
     if (r < 0)
         return r;
     if (!given->is_recorded_elsewhere)
@@ -142,7 +143,7 @@ static int open_state(struct session_state *state, const struct session_state_co
         r = authority_add_listener(state->authority, record_nothing, NULL);
     }
     /* An authority protects its own state directory by itself. */
-    if (r == 0 && config.state_dir == NULL)
+    if (r == 0 && config.state_dir == NULL && !given->in_memory)
         r = authority_protect(state->authority, state->state_path, &why);
     return r < 0 ? refuse_state(state, r, &why, err) : 0;
 }
