@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/serve.h"
 
+#include "cli/hostfs.h"
 #include "cli/shared.h"
 
 const struct option serve_options[SERVE_OPTIONS] = {
@@ -55,6 +56,31 @@ const struct option serve_options[SERVE_OPTIONS] = {
                               .max = 24 * 60 * 60 * INT64_C(1000),
                               .help = "time limit of a call (default: 60s, or 30s for clients of "
                                       "the older protocol)"},
+    [SERVE_OPTION_FS] = {.name = "fs",
+                         .type = OPTION_DIR,
+                         .env = "GATEHOUSE_FS",
+                         .help =
+                             "offer the files in DIR to the owner's keys, as OpenWOP's host.fs"},
+    [SERVE_OPTION_FS_TENANT] = {.name = "fs-tenant",
+                                .type = OPTION_LIST,
+                                .is_whole = true,
+                                .env = "GATEHOUSE_FS_TENANT",
+                                .placeholder = "USER=DIR",
+                                .help = "the same to the keys of another user; repeatable"},
+    [SERVE_OPTION_FS_MEMORY] = {.name = "fs-memory",
+                                .env = "GATEHOUSE_FS_MEMORY",
+                                .help = "keep the files of host.fs in memory, for the owner and "
+                                        "each --fs-tenant USER; they end with the server"},
+    [SERVE_OPTION_FS_MAX_FILE] = {.name = "fs-max-file-size",
+                                  .type = OPTION_BYTES,
+                                  .env = "GATEHOUSE_FS_MAX_FILE_SIZE",
+                                  .min = 1,
+                                  .max = HOSTFS_LARGEST_FILE,
+                                  .fallback = HOSTFS_DEFAULT_LIMIT,
+                                  .help = "size limit of files of host.fs"},
+    [SERVE_OPTION_NO_FS] = {.name = "no-fs",
+                            .env = "GATEHOUSE_NO_FS",
+                            .help = "offer no files, whatever else says so"},
     [SERVE_OPTION_STATE_DIR] = {.name = "state-dir",
                                 .type = OPTION_DIR,
                                 .env = "GATEHOUSE_STATE_DIR",

@@ -11,6 +11,7 @@
 #include "net/http/server.h"
 #include "programs/server/agents.h"
 #include "programs/server/board.h"
+#include "programs/server/hostfs.h"
 #include "programs/server/logins.h"
 #include "programs/server/metrics.h"
 #include "programs/server/page.h"
@@ -39,6 +40,7 @@ struct front {
     struct agents *agents;
     struct board *board;
     struct pageapi pageapi;
+    struct hostfsapi *hostfs;
     struct assets *assets;
     struct httpserver *server;
     struct router router;
@@ -320,6 +322,11 @@ static void on_api(void *data, struct exchange *exchange)
     pageapi_handle(&((struct front *)data)->pageapi, exchange);
 }
 
+static void on_hostfs(void *data, struct exchange *exchange)
+{
+    hostfsapi_handle(((struct front *)data)->hostfs, exchange);
+}
+
 static void on_health(void *data, struct exchange *exchange)
 {
     (void)data;
@@ -405,6 +412,12 @@ static const struct route routes[] = {
     {.method = HTTP_METHOD_GET, .path = STR_LITERAL(PAGEAPI_PREFIX "*"), .handle = on_api},
     {.method = HTTP_METHOD_POST, .max_body_bytes = PAGEAPI_MAX_BODY_BYTES, .path = STR_LITERAL(PAGEAPI_PREFIX "*"), .handle = on_api},
     {.method = HTTP_METHOD_DELETE, .path = STR_LITERAL(PAGEAPI_PREFIX "*"), .handle = on_api},
+    {.method = HTTP_METHOD_GET, .takes_head = true, .path = STR_LITERAL(HOSTFS_DISCOVERY_PATH), .handle = on_hostfs},
+    {.method = HTTP_METHOD_GET, .takes_head = true, .path = STR_LITERAL(HOSTFS_OPENAPI_PATH), .handle = on_hostfs},
+    {.method = HTTP_METHOD_POST, .takes_head = true, .path = STR_LITERAL(HOSTFS_PREFIX "*"), .handle = on_hostfs},
+    {.method = HTTP_METHOD_POST, .takes_head = true, .path = STR_LITERAL(HOSTFS_SEAM_PREFIX "*"), .handle = on_hostfs},
+    {.method = HTTP_METHOD_POST, .takes_head = true, .path = STR_LITERAL(HOSTFS_RUNS_PATH), .handle = on_hostfs},
+    {.method = HTTP_METHOD_GET, .takes_head = true, .path = STR_LITERAL(HOSTFS_RUNS_PREFIX "*"), .handle = on_hostfs},
 };
 /* clang-format on */
 
@@ -654,6 +667,14 @@ static int make_parts(struct front *front)
                                                .data = front},
                        &front->agents);
     if (r == 0)
+        r = hostfsapi_new(&(struct hostfsapi_config){.loop = config->loop,
+                                                     .log = config->log,
+                                                     .store = config->store,
+                                                     .tenants = config->tenants,
+                                                     .admit = admit,
+                                                     .data = front},
+                          &front->hostfs);
+    if (r == 0)
         timer_start(&front->sweep, SWEEP_MS);
     front->pageapi = (struct pageapi){.loop = config->loop,
                                       .logins = &front->logins,
@@ -703,6 +724,7 @@ void front_free(struct front *front)
     if (front->board != NULL)
         board_close(front->board);
     hubhttp_free(front->gateway);
+    hostfsapi_free(front->hostfs); /* answers, too */
     if (front->server != NULL)
         httpserver_free(front->server);
     board_free(front->board);

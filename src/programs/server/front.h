@@ -11,6 +11,7 @@
 #include "loop/loop.h"
 #include "net/address.h"
 #include "programs/server/certificate.h"
+#include "programs/server/hostfsstart.h"
 #include "programs/server/proxies.h"
 #include "session/serveraudit.h"
 #include "store/store.h"
@@ -27,6 +28,7 @@ struct front_config {
     struct certificate *certificate; /* or NULL: no TLS */
     const char *public_url;          /* or NULL */
     struct str static_key;
+    struct hostfs_tenants *tenants;     /* of host.fs */
     const struct secret *metrics_token; /* NULL: /metrics is for this machine only */
     int64_t timeout_ms;
     void (*on_end)(void *data); /* after front_stop() */

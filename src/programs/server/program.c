@@ -22,6 +22,7 @@
 #include "loop/signal.h"
 #include "programs/server/certificate.h"
 #include "programs/server/front.h"
+#include "programs/server/hostfsstart.h"
 #include "session/state.h"
 
 enum {
@@ -44,6 +45,7 @@ struct program {
     struct serveraudit audit;
     struct proxies proxies;
     struct certificate certificate;
+    struct hostfs_tenants tenants;
     struct signal_watch *watches[array_size(signals)];
 };
 
@@ -225,6 +227,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .audit = &program->audit,
         .proxies = &program->proxies,
         .certificate = program->certificate.context != NULL ? &program->certificate : NULL,
+        .tenants = &program->tenants,
         .public_url = options_text(values, SERVE_OPTION_PUBLIC_URL),
         .static_key = key != NULL ? str_from(key) : STR_EMPTY,
         .metrics_token = program->metrics_token.len > 0 ? &program->metrics_token : NULL,
@@ -286,6 +289,8 @@ static int work(struct program *program, const struct option_values *values, str
     if (r == 0)
         r = open_state(program, values, err);
     if (r == 0)
+        r = hostfsstart_open(values, program->state_path, &program->tenants, err);
+    if (r == 0)
         r = confine(program, err);
     if (r < 0)
         return r;
@@ -311,6 +316,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     for (size_t i = 0; i < array_size(signals); i++)
         signal_watch_free(program.watches[i]);
     front_free(program.front);
+    hostfsstart_close(&program.tenants);
     secret_done(&program.metrics_token);
     certificate_close(&program.certificate);
     store_close(program.store);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hostfs/discovery.h"
+
+#include "base/jsonwrite.h"
+#include "hostfs/runs.h"
+#include "hostfs/service.h"
+
+static void put_unsupported(struct json_writer *json, struct str key)
+{
+    json_key(json, key);
+    json_begin_object(json);
+    json_put_bool(json, STR("supported"), false);
+    json_end_object(json);
+}
+
+/* The second major has no word `supported`: what is not there is left out. */
+static void put_files(struct json_writer *json, const struct discovery *discovery,
+                      enum hostfs_major major)
+{
+    json_key(json, STR("fs"));
+    json_begin_object(json);
+    if (major == HOSTFS_V1)
+        json_put_bool(json, STR("supported"), true);
+    json_put_str(json, STR("sandboxRoot"), STR(HOSTFS_ROOT));
+    json_put_int(json, STR("maxFileSizeBytes"), (int64_t)discovery->max_file_bytes);
+    if (major == HOSTFS_V1) {
+        put_unsupported(json, STR("image"));
+        put_unsupported(json, STR("pdf"));
+        json_key(json, STR("transport"));
+        json_begin_object(json);
+        json_put_bool(json, STR("ftp"), false);
+        json_put_bool(json, STR("sftp"), false);
+        json_put_bool(json, STR("ssh"), false);
+        json_end_object(json);
+    }
+    json_end_object(json);
+}
+
+/* There are no conversations here: host.fs alone. */
+static void put_limits(struct json_writer *json)
+{
+    json_key(json, STR("supportedEnvelopes"));
+    json_begin_array(json);
+    json_end_array(json);
+    json_key(json, STR("schemaVersions"));
+    json_begin_object(json);
+    json_end_object(json);
+    json_key(json, STR("limits"));
+    json_begin_object(json);
+    json_put_int(json, STR("clarificationRounds"), 0);
+    json_put_int(json, STR("schemaRounds"), 0);
+    json_put_int(json, STR("envelopesPerTurn"), 1);
+    json_end_object(json);
+}
+
+int discovery_write(const struct discovery *discovery, enum hostfs_major major, struct buf *out)
+{
+    struct json_writer json;
+
+    json_writer_init(&json, out);
+    json_begin_object(&json);
+    json_put_str(&json, STR("protocolVersion"), major == HOSTFS_V1 ? STR("1.0") : STR("2.0"));
+    json_key(&json, STR("implementation"));
+    json_begin_object(&json);
+    json_put_str(&json, STR("name"), STR("gatehouse"));
+    json_put_str(&json, STR("version"), STR(GATEHOUSE_VERSION));
+    json_end_object(&json);
+    put_limits(&json);
+    if (discovery->has_files)
+        put_files(&json, discovery, major);
+    if (discovery->has_files && major == HOSTFS_V2) {
+        json_key(&json, STR("fixtures"));
+        json_begin_array(&json);
+        json_write_str(&json, STR(RUNS_WORKFLOW));
+        json_end_array(&json);
+    }
+    json_end_object(&json);
+    return json_writer_finish(&json);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the server and gatehouse-hostfs say to each other: requests of clients as they came, and
+ * complete answers. In frames of ipc/frames.h, whose type is the operation.
+ *
+ *     request: u8 major of the protocol | u8 access | body of the request
+ *     answer:  u16 HTTP status, little endian | body of the answer, JSON
+ *     ready:   u8 features; the first frame, once, with number 0
+ */
+#ifndef HOSTFS_WIRE_H
+#define HOSTFS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "ipc/frames.h"
+
+/* Operations, and the types of frames from the server. */
+enum hostfs_operation {
+    HOSTFS_READ = 1,
+    HOSTFS_WRITE,
+    HOSTFS_DELETE,
+    HOSTFS_STAT,
+    HOSTFS_LIST,
+    HOSTFS_ARCHIVE,
+    HOSTFS_RUN_START,
+    HOSTFS_RUN_GET,    /* the body is the run's id */
+    HOSTFS_RUN_EVENTS, /* same */
+    HOSTFS_OPERATION_END
+};
+
+/* Types of frames from the process. */
+enum { HOSTFS_ANSWER = 0x40, HOSTFS_READY = 0x41 };
+
+/* Of the OpenWOP protocol. */
+enum hostfs_major { HOSTFS_V1 = 1, HOSTFS_V2 = 2 };
+
+/* What the client's key allows. */
+enum { HOSTFS_MAY_READ = 1 << 0, HOSTFS_MAY_WRITE = 1 << 1 };
+
+/* What works on this machine beyond the five operations. */
+enum { HOSTFS_HAS_ARCHIVE = 1 << 0 };
+
+enum {
+    HOSTFS_REQUEST_HEAD = 2,
+    HOSTFS_ANSWER_HEAD = 2,
+    HOSTFS_BODY_SPARE = 1 << 20,   /* of a request, beyond the bytes of a file */
+    HOSTFS_ANSWER_SPARE = 8 << 20, /* the same of an answer: a list */
+};
+
+struct hostfs_request {
+    enum hostfs_operation operation;
+    enum hostfs_major major;
+    unsigned access;
+    struct str body;
+};
+
+/* The largest bodies for files of at most this size, which are base64 there. */
+size_t hostfs_max_request(uint64_t max_file_bytes);
+size_t hostfs_max_answer(uint64_t max_file_bytes);
+
+/* frames_events.check for each side. */
+int hostfs_check_request(void *data, const struct frame *frame, struct err *err);
+int hostfs_check_answer(void *data, const struct frame *frame, struct err *err);
+
+/* ERR_INVALID_ARGUMENT for one that the server never sends. */
+int hostfs_read_request(const struct frame *frame, struct hostfs_request *out_request,
+                        struct err *err);
+void hostfs_write_request_head(const struct hostfs_request *request,
+                               char out_head[HOSTFS_REQUEST_HEAD]);
+
+int hostfs_read_answer(const struct frame *frame, int *out_status, struct str *out_body);
+void hostfs_write_answer_head(int status, char out_head[HOSTFS_ANSWER_HEAD]);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/server/hostfsstart.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/serve.h"
+#include "hostfs/wire.h"
+#include "isolate/companion.h"
+#include "session/state.h"
+
+enum {
+    READY_MS = 30 * 1000,
+    NUMBER_BYTES = 32,
+    MAX_WORDS = 16,
+    READY_BYTES = FRAMES_HEADER_BYTES + 1
+};
+
+struct start {
+    struct str name;       /* of the user, or empty for the owner */
+    const char *directory; /* or NULL: in memory */
+};
+
+/* ---- options ---- */
+
+static int add(struct start starts[HOSTFSSTART_MAX_TENANTS], size_t *count, struct start start,
+               struct err *err)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (str_eq(starts[i].name, start.name))
+            return err_set(err, ERR_INVALID_OPTION, "--fs-tenant: '%.*s' appears twice",
+                           STR_ARG(start.name));
+    if (*count == HOSTFSSTART_MAX_TENANTS)
+        return err_set(err, ERR_INVALID_OPTION, "--fs-tenant: at most %d",
+                       HOSTFSSTART_MAX_TENANTS - 1);
+    starts[(*count)++] = start;
+    return 0;
+}
+
+/* "anna=/srv/anna", or "anna" for files in memory. */
+static int read_tenant(const char *text, bool in_memory, struct start *out_start, struct err *err)
+{
+    const char *equals = strchr(text, '=');
+    struct str name = {text, equals != NULL ? (size_t)(equals - text) : strlen(text)};
+
+    if (!store_is_name(name) || name.len > STORE_MAX_NAME_BYTES)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--fs-tenant needs a user and a directory, like "
+                       "anna=/srv/anna");
+    if ((equals == NULL) != in_memory || (equals != NULL && equals[1] == '\0'))
+        return err_set(err, ERR_INVALID_OPTION, "--fs-tenant: '%.*s' %s", STR_ARG(name),
+                       in_memory ? "has a directory, which --fs-memory does without"
+                                 : "needs a directory, like anna=/srv/anna");
+    *out_start = (struct start){.name = name, .directory = equals != NULL ? equals + 1 : NULL};
+    return 0;
+}
+
+static int read_options(const struct option_values *values,
+                        struct start starts[HOSTFSSTART_MAX_TENANTS], size_t *out_count,
+                        struct err *err)
+{
+    const struct option_list tenants = options_list(values, SERVE_OPTION_FS_TENANT);
+    const char *directory = options_text(values, SERVE_OPTION_FS);
+    bool in_memory = options_is_on(values, SERVE_OPTION_FS_MEMORY);
+    struct start start;
+    int r = 0;
+
+    *out_count = 0;
+    if (options_is_on(values, SERVE_OPTION_NO_FS))
+        return 0;
+    if (directory != NULL && in_memory)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--fs and --fs-memory exclude each other: files are in a directory or in "
+                       "memory");
+    if (directory != NULL || in_memory)
+        r = add(starts, out_count, (struct start){.name = STR_EMPTY, .directory = directory}, err);
+    for (size_t i = 0; i < tenants.count && r == 0; i++) {
+        r = read_tenant(tenants.items[i], in_memory, &start, err);
+        if (r == 0)
+            r = add(starts, out_count, start, err);
+    }
+    return r;
+}
+
+/* ---- processes ---- */
+
+/* A name of a user may have slashes and dots; that of a directory has letters and digits. */
+static void append_name(struct str name, char *path, size_t size)
+{
+    size_t at = strlen(path);
+
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.ptr[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '-' || c == '_';
+
+        at += (size_t)snprintf(path + at, size - at, is_plain ? "%c" : "%%%02x", c);
+        if (at >= size)
+            return;
+    }
+}
+
+static int wait_until_ready(int fd, struct err *err)
+{
+    char bytes[READY_BYTES];
+    size_t got = 0;
+
+    while (got < sizeof(bytes)) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        ssize_t n = poll(&ready, 1, READY_MS) == 1 ? read(fd, bytes + got, sizeof(bytes) - got) : 0;
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return err_set(err, ERR_IO, "gatehouse-hostfs does not start; see its message above");
+        got += (size_t)n;
+    }
+    if ((unsigned char)bytes[FRAMES_HEADER_BYTES - 1] != HOSTFS_READY)
+        return err_set(err, ERR_IO, "gatehouse-hostfs is of another version");
+    return 0;
+}
+
+static int start_one(const struct option_values *values, const struct start *start,
+                     const char *state_path, int *out_fd, struct err *err)
+{
+    char state[PATH_MAX];
+    char directory[PATH_MAX];
+    char limit[NUMBER_BYTES];
+    char name[STORE_MAX_NAME_BYTES + 1];
+    const char *words[MAX_WORDS] = {"gatehouse-hostfs",
+                                    "--state-dir",
+                                    state,
+                                    "--server-dir",
+                                    state_path,
+                                    "--tenant",
+                                    name,
+                                    "--max-file-size",
+                                    limit,
+                                    "--log-level",
+                                    options_text(values, SERVE_OPTION_LOG_LEVEL),
+                                    "--memory",
+                                    NULL};
+    struct companion companion;
+    int r = 0;
+
+    if (start->directory != NULL) {
+        r = session_state_absolute_path(start->directory, directory, err);
+        words[11] = "--root";
+        words[12] = directory;
+    }
+    if (r < 0)
+        return r;
+    snprintf(name, sizeof(name), "%.*s", STR_ARG(start->name));
+    if (start->name.len == 0)
+        snprintf(name, sizeof(name), "owner");
+    snprintf(limit, sizeof(limit), "%lld",
+             (long long)options_int(values, SERVE_OPTION_FS_MAX_FILE));
+    /* The owner's has a name that none of a user becomes. */
+    if (snprintf(state, sizeof(state), "%s/hostfs/%s", state_path,
+                 start->name.len == 0 ? "%owner" : "") >= (int)sizeof(state))
+        return err_set(err, ERR_INVALID_PATH, "the state directory's path is too long");
+    append_name(start->name, state, sizeof(state));
+    r = companion_start("gatehouse-hostfs", GATEHOUSE_LIBEXECDIR, words, STDERR_FILENO, &companion,
+                        err);
+    if (r < 0)
+        return r;
+    *out_fd = companion.fd;
+    return wait_until_ready(companion.fd, err);
+}
+
+int hostfsstart_open(const struct option_values *values, const char *state_path,
+                     struct hostfs_tenants *out_tenants, struct err *err)
+{
+    struct start starts[HOSTFSSTART_MAX_TENANTS];
+    size_t count;
+    int r = read_options(values, starts, &count, err);
+
+    *out_tenants = (struct hostfs_tenants){
+        .max_file_bytes = (uint64_t)options_int(values, SERVE_OPTION_FS_MAX_FILE)};
+    for (size_t i = 0; i < count && r == 0; i++) {
+        struct hostfs_tenant *tenant = &out_tenants->items[i];
+
+        tenant->fd = -1;
+        snprintf(tenant->name, sizeof(tenant->name), "%.*s", STR_ARG(starts[i].name));
+        out_tenants->count = i + 1;
+        r = start_one(values, &starts[i], state_path, &tenant->fd, err);
+    }
+    return r;
+}
+
+void hostfsstart_close(struct hostfs_tenants *tenants)
+{
+    for (size_t i = 0; i < tenants->count; i++)
+        if (tenants->items[i].fd >= 0)
+            close(steal_fd(&tenants->items[i].fd));
+    tenants->count = 0;
+}
