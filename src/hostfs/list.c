@@ -256,28 +256,36 @@ static int write_page(const struct hostfs_work *work, struct listing *listing)
     return json_writer_finish(&json);
 }
 
-int hostfs_list(const struct hostfs_work *work)
+static int find(const struct hostfs_work *work, struct listing *listing)
 {
     const struct authority_walk_options options = {.with_stat = true, .cancel = work->cancel};
+    int r;
+
+    listing->heap = calloc(listing->limit + 1, sizeof(*listing->heap));
+    if (listing->heap == NULL)
+        return ERR_NO_MEMORY;
+    r = authority_walk(work->hostfs->scope, listing->directory, &options, visit, listing,
+                       work->err);
+    /* A directory is nothing but the beginning of paths here: without it there are none. */
+    return r == ERR_NOT_FOUND || r == ERR_NOT_A_DIRECTORY ? 0 : r;
+}
+
+int hostfs_list(const struct hostfs_work *work)
+{
     cleanup_buf struct buf space = BUF_INIT(CURSOR_BYTES);
     struct path_name directory;
     struct listing *listing = calloc(1, sizeof(*listing));
     int r;
 
     if (listing == NULL)
-        return err_set_plain(work->err, ERR_NO_MEMORY);
+        return ERR_NO_MEMORY;
     listing->after = STR_EMPTY;
     r = take_prefix(work, listing, &directory);
     if (r == 0)
         r = take_page(work, listing, &space);
-    if (r == 0) {
-        listing->heap = calloc(listing->limit + 1, sizeof(*listing->heap));
-        r = listing->heap == NULL ? err_set_plain(work->err, ERR_NO_MEMORY)
-                                  : authority_walk(work->hostfs->scope, listing->directory,
-                                                   &options, visit, listing, work->err);
-    }
-    /* A directory is nothing but the beginning of paths here: without it there are none. */
-    if (r == 0 || r == ERR_NOT_FOUND || r == ERR_NOT_A_DIRECTORY)
+    if (r == 0)
+        r = find(work, listing);
+    if (r == 0)
         r = write_page(work, listing);
     free_found(listing);
     free(listing);

@@ -107,7 +107,7 @@ static void append_name(struct str name, char *path, size_t size)
 
 static int wait_until_ready(int fd, struct err *err)
 {
-    char bytes[READY_BYTES];
+    char bytes[READY_BYTES] = {0};
     size_t got = 0;
 
     while (got < sizeof(bytes)) {
