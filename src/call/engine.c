@@ -2,6 +2,7 @@
 #include "call/engine.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/list.h"
@@ -68,6 +69,7 @@ struct call {
     uint64_t waited;
     struct keeping *keeping;
     enum permission_source source;
+    char rule[PERMISSION_RULE_BYTES];
     size_t held; /* as counted in engine->held */
     bool is_late;
     bool is_cancelled;
@@ -405,6 +407,7 @@ static bool may_go_on(struct call *call)
 static void note_decision(struct call *call, const struct decision *decision)
 {
     call->source = decision->source;
+    snprintf(call->rule, sizeof(call->rule), "%s", decision->rule);
     if (decision->unkept.code < 0)
         log_write(call->engine->config.log, LOG_WARN,
                   "cannot save the answer: it applies to this session only",
@@ -782,6 +785,11 @@ bool call_was_asked(const struct call *call, enum permission_choice *out_answer)
 enum permission_source call_source(const struct call *call)
 {
     return call->source;
+}
+
+const char *call_rule(const struct call *call)
+{
+    return call->rule;
 }
 
 /*

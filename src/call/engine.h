@@ -138,6 +138,8 @@ const struct provider_subject *call_subject(const struct call *call);
 bool call_was_asked(const struct call *call, enum permission_choice *out_answer);
 /* What decided about the call. */
 enum permission_source call_source(const struct call *call);
+/* The same as text, see decision.h; empty if nothing did. */
+const char *call_rule(const struct call *call);
 
 /* The client can no longer be asked: calls that wait for an answer are denied. */
 void call_engine_client_leaves(struct call_engine *engine);

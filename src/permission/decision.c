@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "permission/decision.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -356,6 +357,19 @@ static int follow_answer(const struct deciding *deciding, size_t index, struct e
     return refuse(deciding, index, PERMISSION_BY_USER, err);
 }
 
+/* Of a rule its text; of a mode, which one. */
+static void say_rule(const struct deciding *deciding, size_t index, struct decision *decision)
+{
+    const struct permission_decision *made = &deciding->decisions[index];
+
+    if (made->source == PERMISSION_BY_MODE)
+        snprintf(decision->rule, sizeof(decision->rule), "%s: %s",
+                 catalog_group_name(deciding->subject->resources[index].group),
+                 permission_mode_name(made->verdict));
+    else
+        snprintf(decision->rule, sizeof(decision->rule), "%s", made->rule);
+}
+
 static int settle_asking(const struct deciding *deciding, size_t index, const struct cancel *cancel,
                          struct decision *decision, struct err *err)
 {
@@ -365,6 +379,8 @@ static int settle_asking(const struct deciding *deciding, size_t index, const st
     decision->mark = mark_of(deciding);
     if (terms->has_answer && terms->mark == decision->mark) {
         decision->source = PERMISSION_BY_USER;
+        snprintf(decision->rule, sizeof(decision->rule), "%s",
+                 permission_choice_name(terms->answer));
         return follow_answer(deciding, index, &decision->unkept, err);
     }
     if (!terms->can_ask)
@@ -392,8 +408,10 @@ int decision_make(const struct decision_terms *terms, const struct decision_subj
                                   subject->count, deciding.decisions, &index)) {
     case PERMISSION_ALLOW:
         out_decision->source = deciding.decisions[index].source;
+        say_rule(&deciding, index, out_decision);
         return 0;
     case PERMISSION_DENY:
+        say_rule(&deciding, index, out_decision);
         return refuse(&deciding, index, deciding.decisions[index].source, err);
     case PERMISSION_ASK:
         break;

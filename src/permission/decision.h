@@ -66,6 +66,8 @@ struct decision_subject {
 
 struct decision {
     enum permission_source source; /* what allowed it */
+    /* The rule, mode or answer that allowed or refused it, as text; or empty. */
+    char rule[PERMISSION_RULE_BYTES];
     struct err unkept; /* set if a permanent answer could be kept for this session only */
     /* The user must be asked; in the job's arena. */
     bool asks;

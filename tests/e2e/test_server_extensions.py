@@ -225,7 +225,22 @@ class Queries(Extensions):
             return self.server.ask("GET", "/api/state", None, self.browser)[2]["calls"]
 
         wait_until(lambda: "decision" in calls()[-1], "the machine's own news")
-        self.assertEqual(calls()[-1]["decision"], "mode")
+        self.assertEqual((calls()[-1]["decision"], calls()[-1]["rule"]), ("mode", "filesystemRead: allow"))
+
+    def test_the_page_learns_which_rule_refused_a_call(self):
+        settings = self.home / ".n8n-gateway"
+        settings.mkdir(mode=0o700)
+        (settings / "settings.json").write_text(json.dumps(
+            {"resourcePermissions": {"shell": {"deny": ["ls"]}}}))
+        (settings / "settings.json").chmod(0o600)
+        self.ready("--permission-shell", "allow")
+        self.assertTrue(self.agent.call("shell_execute", {"command": "ls"})["result"]["isError"])
+
+        def last():
+            return self.server.ask("GET", "/api/state", None, self.browser)[2]["calls"][-1]
+
+        wait_until(lambda: "decision" in last(), "the machine's own news")
+        self.assertEqual((last()["decision"], last()["rule"]), ("deny-rule", "ls"))
 
     def test_without_commands_there_are_no_jobs(self):
         self.ready()

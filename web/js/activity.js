@@ -2,7 +2,7 @@
 // like ten.
 import { callsChart, duration, latencyChart, outcomesChart } from "./charts.js";
 import { clock, empty, h, sheet } from "./dom.js";
-import { outcomeChip } from "./home.js";
+import { CHOICES, groupName, outcomeChip } from "./home.js";
 import { running } from "./running.js";
 import { loadCalls, state } from "./store.js";
 
@@ -10,15 +10,29 @@ const ROW = 36;
 let filter = "";
 
 function matches(call, words) {
-  const text = `${call.tool} ${call.agent ?? ""} ${call.what ?? ""} ${call.outcome ?? "running"} ${call.error ?? ""}`.toLowerCase();
+  const text = `${call.tool} ${call.agent ?? ""} ${call.what ?? ""} ${call.outcome ?? "running"} ${call.error ?? ""} ${call.decision ?? ""} ${call.rule ?? ""}`.toLowerCase();
   return words.every((word) => text.includes(word));
+}
+
+const DECIDERS = {
+  "allow-rule": "allowed by rule", "deny-rule": "denied by rule", "session-rule": "for this session", mode: "mode", user: "your answer", nobody: "nobody to ask",
+  protected: "protected folder", malformed: "no valid name", grant: "folder's rights", default: "default",
+};
+
+// Which rule, mode or answer let the call through or refused it; the machine says so.
+function decider(call) {
+  if (!call.decision) return undefined;
+  const kind = DECIDERS[call.decision] ?? call.decision;
+  const [, group, mode] = (call.decision === "mode" && call.rule?.match(/^(\w+): (\w+)$/)) || [];
+  if (group) return `mode: ${groupName(group)}, ${mode}`;
+  return call.rule ? `${kind}: ${CHOICES[call.rule]?.toLowerCase() ?? call.rule}` : kind;
 }
 
 function show(call) {
   sheet(call.tool, h("dl", { class: "facts" },
-    [["When", new Date(call.at).toLocaleString()], ["Who", call.agent], ["What", call.what], ["Outcome", call.outcome ?? "running"], ["Took", duration(call.ms)], ["Why", call.error]]
+    [["When", new Date(call.at).toLocaleString()], ["Who", call.agent], ["What", call.what], ["Outcome", call.outcome ?? "running"], ["Decided by", decider(call)], ["Took", duration(call.ms)], ["Why", call.error]]
       .filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", { class: name === "What" ? "mono" : "" }, value)])),
-    h("p", { class: "quiet" }, "The ", h("a", { href: "#/audit" }, "audit trail"), " says who decided, and what changed."));
+    h("p", { class: "quiet" }, "The ", h("a", { href: "#/audit" }, "audit trail"), " says what changed."));
 }
 
 function row(call, at) {
@@ -27,7 +41,8 @@ function row(call, at) {
     h("span", { class: "wide", role: "cell" }, call.agent ?? ""),
     h("span", { class: "mono", role: "cell" }, h("button", { class: "link", title: call.tool }, call.tool)),
     h("span", { class: "mono quiet", role: "cell", title: call.what ?? "" }, call.what ?? ""),
-    h("span", { role: "cell", title: call.decision ? `decided by: ${call.decision}` : "" }, outcomeChip(call)),
+    h("span", { role: "cell" }, outcomeChip(call)),
+    h("span", { class: "quiet wide", role: "cell", title: decider(call) ?? "" }, decider(call) ?? ""),
     h("span", { class: "quiet right wide", role: "cell" }, call.ms === undefined ? "" : duration(call.ms)));
   entry.style.top = `${at * ROW}px`;
   return entry;

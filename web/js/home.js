@@ -5,10 +5,13 @@ import { ago, clock, command, diff, empty, h, sure, toast } from "./dom.js";
 import { post } from "./api.js";
 import { connectDaemon, state } from "./store.js";
 
-const CHOICES = {
+export const CHOICES = {
   allowOnce: "Allow once",
   allowForSession: "Allow for this session",
+  allowFolderForSession: "Allow in this folder for this session",
+  allowMatchingForSession: "Allow the like for this session",
   alwaysAllow: "Always allow",
+  alwaysAllowMatching: "Always allow the like",
   denyOnce: "Deny",
   alwaysDeny: "Always deny",
 };

@@ -146,6 +146,7 @@ static void report_end(const struct calls *calls, const struct call *call,
                                     .decision = end->outcome == CALL_REFUSED
                                                     ? end->refused_by
                                                     : permission_source_name(call_source(call)),
+                                    .rule = call_rule(call),
                                     .took_ms = loop_now_ms(config->loop) - call_since_ms(call),
                                 });
 }

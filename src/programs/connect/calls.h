@@ -35,6 +35,7 @@ struct calls_ended {
     struct str tool;
     const char *outcome;  /* "done", "timed out", "failed", "refused" */
     const char *decision; /* what allowed or refused it; or NULL */
+    const char *rule;     /* the rule, mode or answer that did, as text; or empty */
     int64_t took_ms;
 };
 

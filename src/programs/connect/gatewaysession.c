@@ -152,6 +152,8 @@ static void on_call_ended(void *data, const struct calls_ended *ended)
     json_put_str(&json, STR("outcome"), str_from(ended->outcome));
     if (ended->decision != NULL)
         json_put_str(&json, STR("decision"), str_from(ended->decision));
+    if (ended->decision != NULL && ended->rule != NULL && ended->rule[0] != '\0')
+        json_put_str_lossy(&json, STR("rule"), str_from(ended->rule));
     json_put_int(&json, STR("ms"), ended->took_ms);
     report(session, &json, &event);
 }

@@ -21,6 +21,7 @@ enum {
     WHAT_BYTES = 200, /* the longest of the three */
     FIRST_CALLS = 16, /* room for these at first */
     ERROR_BYTES = 200,
+    RULE_BYTES = 200,
     RESOURCE_BYTES = 2000,
     DESCRIPTION_BYTES = 8000,
     EVENT_BYTES = 256 << 10,
@@ -40,7 +41,8 @@ struct shown_call {
     const char *agent; /* these three in `texts` */
     const char *tool;
     const char *what;
-    char *error; /* or NULL */
+    char *error; /* or NULL, as the next one */
+    char *rule;  /* that decided, as text */
     char texts[];
 };
 
@@ -272,6 +274,8 @@ static void write_call(struct json_writer *json, const struct shown_call *call)
         json_put_str_lossy(json, STR("error"), str_from(call->error));
     if (call->decision[0] != '\0')
         json_put_str_lossy(json, STR("decision"), str_from(call->decision));
+    if (call->rule != NULL)
+        json_put_str_lossy(json, STR("rule"), str_from(call->rule));
     json_end_object(json);
 }
 
@@ -331,8 +335,10 @@ static struct shown_call *new_call(struct str agent, struct str tool, struct str
 
 static void free_call(struct shown_call *call)
 {
-    if (call != NULL)
+    if (call != NULL) {
         free(call->error);
+        free(call->rule);
+    }
     free(call);
 }
 
@@ -405,8 +411,10 @@ void board_set_request(struct board *board, int64_t id, uint64_t number, struct 
         snprintf(call->request, sizeof(call->request), "%.*s", STR_ARG(request));
 }
 
-void board_note_decision(struct board *board, int64_t id, struct str request, struct str decision)
+void board_note_decision(struct board *board, int64_t id, struct str request, struct str decision,
+                         struct str rule)
 {
+    char words[RULE_BYTES + PRINTABLE_CUT_BYTES] = "";
     struct board_user *user = find_user(board, id);
 
     if (user == NULL || request.len == 0)
@@ -418,6 +426,9 @@ void board_note_decision(struct board *board, int64_t id, struct str request, st
         if (call == NULL || !str_eq_c(request, call->request))
             continue;
         printable_cut(decision, PRINTABLE_LINE, call->decision, DECISION_BYTES);
+        printable_cut(rule, PRINTABLE_LINE, words, RULE_BYTES);
+        free(call->rule);
+        call->rule = words[0] != '\0' ? strdup(words) : NULL; /* the kind of it must do */
         tell_call(user, call);
         return;
     }

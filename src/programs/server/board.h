@@ -68,8 +68,9 @@ void board_end_call(struct board *board, int64_t id, uint64_t number,
 
 /* By this id the machine's own news of the call are found. */
 void board_set_request(struct board *board, int64_t id, uint64_t number, struct str request);
-/* What allowed or refused the call, as the machine says. */
-void board_note_decision(struct board *board, int64_t id, struct str request, struct str decision);
+/* What allowed or refused the call, as the machine says, and the text of that rule. */
+void board_note_decision(struct board *board, int64_t id, struct str request, struct str decision,
+                         struct str rule);
 /* Tells the pages how far it has come; `what` may be NULL. */
 void board_progress(struct board *board, int64_t id, uint64_t number, int64_t done, int64_t total,
                     const char *what);

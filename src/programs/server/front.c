@@ -256,6 +256,7 @@ static void on_report(void *data, int64_t user, struct str type, const struct js
     struct question question;
     struct str name = STR_EMPTY;
     struct str by = STR_EMPTY;
+    struct str rule = STR_EMPTY;
 
     json_get_str(event, STR("questionId"), &name);
     if (str_eq(type, STR("question"))) {
@@ -267,7 +268,8 @@ static void on_report(void *data, int64_t user, struct str type, const struct js
     } else if (str_eq(type, STR("activity"))) {
         json_get_str(event, STR("requestId"), &name);
         json_get_str(event, STR("decision"), &by);
-        board_note_decision(front->board, user, name, by);
+        json_get_str(event, STR("rule"), &rule);
+        board_note_decision(front->board, user, name, by, rule);
     } else if (str_eq(type, STR("job-output"))) {
         tell_output(front, user, event);
     }

@@ -481,6 +481,35 @@ static void nothing_is_decided_where_nothing_is_touched(void **state)
     scene_end(&scene);
 }
 
+static void the_deciding_rule_is_told(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_begin(&scene, PERMISSION_ALLOW);
+    add(&scene, CATALOG_SHELL, "make");
+    assert_int_equal(decide(&scene), 0);
+    assert_string_equal(scene.decision.rule, "shell: allow");
+    set_rule(&scene, CATALOG_SHELL, "make", RULE_DENY);
+    assert_int_equal(decide(&scene), ERR_DENIED_BY_POLICY);
+    assert_non_null(strstr(scene.decision.rule, "make"));
+    set_mode(&scene, CATALOG_SHELL, PERMISSION_DENY);
+    assert_int_equal(keeper_set_rules(scene.keeper, NULL, 0, NULL), 0);
+    assert_int_equal(decide(&scene), ERR_DENIED_BY_POLICY);
+    assert_string_equal(scene.decision.rule, "shell: deny");
+    set_mode(&scene, CATALOG_SHELL, PERMISSION_ASK);
+    scene.terms.can_ask = true;
+    assert_int_equal(decide(&scene), 0);
+    assert_string_equal(scene.decision.rule, "");
+    assert_int_equal(answer(&scene, CHOICE_ALLOW_ONCE), 0);
+    assert_string_equal(scene.decision.rule, "allowOnce");
+    set_rule(&scene, CATALOG_SHELL, "make", RULE_ALLOW);
+    assert_int_equal(decide(&scene), 0);
+    assert_int_equal(scene.decision.source, PERMISSION_BY_ALLOW_RULE);
+    assert_non_null(strstr(scene.decision.rule, "make"));
+    scene_end(&scene);
+}
+
 static void words_say_what_can_be_done(void **state)
 {
     struct scene scene;
@@ -709,7 +738,7 @@ TEST_MAIN(cmocka_unit_test(every_mode_with_every_rule_and_answer),
           cmocka_unit_test(files_of_one_kind_are_allowed),
           cmocka_unit_test(commands_that_start_alike_are_allowed),
           cmocka_unit_test(nothing_is_decided_where_nothing_is_touched),
-          cmocka_unit_test(words_say_what_can_be_done),
+          cmocka_unit_test(the_deciding_rule_is_told), cmocka_unit_test(words_say_what_can_be_done),
           cmocka_unit_test(a_mark_is_of_what_is_asked_about_and_of_nothing_else),
           cmocka_unit_test(a_mark_knows_the_groups),
           cmocka_unit_test(an_answer_counts_in_the_directory_it_was_given_for),
