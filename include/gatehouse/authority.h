@@ -172,6 +172,7 @@ enum authority_operation {
     AUTHORITY_OP_SIGN_OUT,  /* of this browser or another one */
     AUTHORITY_OP_ACCOUNT,   /* a user is added, removed, gets a password or a login link */
     AUTHORITY_OP_AGENT_KEY, /* a key of an agent is created or revoked */
+    AUTHORITY_OP_CONSENT,   /* an app gets tokens of OAuth, or loses them */
     AUTHORITY_OP_PAIR,      /* a token that connects a machine is created, or used */
     AUTHORITY_OP_REQUEST,   /* a request is refused */
     AUTHORITY_OPERATIONS

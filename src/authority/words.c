@@ -64,6 +64,7 @@ const char *authority_operation_name(enum authority_operation operation)
         [AUTHORITY_OP_SIGN_OUT] = "sign-out",
         [AUTHORITY_OP_ACCOUNT] = "account",
         [AUTHORITY_OP_AGENT_KEY] = "agent-key",
+        [AUTHORITY_OP_CONSENT] = "consent",
         [AUTHORITY_OP_PAIR] = "pair",
         [AUTHORITY_OP_REQUEST] = "request",
     };

@@ -12,8 +12,8 @@ static const char *const operations[] = {
     "request-root",   "read",        "write",    "append",  "list",      "metadata",
     "mkdir",          "move",        "copy",     "copy-in", "delete",    "archive-extract",
     "archive-create", "create-temp", "watch",    "walk",    "search",    "execute",
-    "call",           "sign-in",     "sign-out", "account", "agent-key", "pair",
-    "request",        NULL,
+    "call",           "sign-in",     "sign-out", "account", "agent-key", "consent",
+    "pair",           "request",     NULL,
 };
 
 static const char *const decisions[] = {

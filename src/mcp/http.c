@@ -43,11 +43,8 @@ static void refuse_message(struct exchange *exchange, const struct mcp_message *
     answer_refusal(exchange, 400, mcp_message_id(message), err);
 }
 
-/* Says where to get a token, and what was wrong with the one sent. */
-static void refuse_stranger(const struct mcp_http *http, struct exchange *exchange, int error,
-                            bool had_token)
+void mcp_http_challenge(struct exchange *exchange, int error, bool had_token, struct str metadata)
 {
-    const struct str metadata = http->config.resource_metadata;
     cleanup_buf struct buf challenge = BUF_INIT(REFUSAL_BYTES);
     struct http_field field = {.name = STR("WWW-Authenticate"), .value = STR("Bearer")};
     struct str body = STR("{\"error\":\"a bearer token is required\"}");
@@ -111,7 +108,7 @@ static bool admit(const struct mcp_http *http, struct exchange *exchange, struct
         exchange_mark_connection(exchange);
         return true;
     }
-    refuse_stranger(http, exchange, r, token.len > 0);
+    mcp_http_challenge(exchange, r, token.len > 0, http->config.resource_metadata);
     return false;
 }
 

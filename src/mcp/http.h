@@ -68,6 +68,12 @@ struct mcp_http_config {
 
 int mcp_http_new(const struct mcp_http_config *config, struct mcp_http **out_http);
 
+/*
+ * Answers 401, or 403 for ERR_SCOPE_MISSING: where to get a token, and what was wrong with the one
+ * sent. For programs that look at tokens before they choose an endpoint.
+ */
+void mcp_http_challenge(struct exchange *exchange, int error, bool had_token, struct str metadata);
+
 /* An exchange_handler; `data` is the endpoint. */
 void mcp_http_handle(void *data, struct exchange *exchange);
 

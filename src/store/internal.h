@@ -18,6 +18,7 @@ struct store {
     sqlite3_stmt *get_login;
     sqlite3_stmt *find_user;
     sqlite3_stmt *get_user;
+    sqlite3_stmt *find_token;
 };
 
 /* By the worker; `done`, which may be NULL, gets 0 or an error. */
@@ -26,5 +27,7 @@ void store_write_later(struct store *store, const struct database_write *write, 
 
 /* users.c: an SQLITE_* code. */
 int store_prepare_users(struct store *store);
+/* oauth.c: the same. */
+int store_prepare_oauth(struct store *store);
 
 #endif

@@ -18,9 +18,9 @@ enum {
 
 /*
  * The primary keys of machines are users: each has one. Version 1 had logins that say nothing about
- * themselves; their browsers log in again.
+ * themselves; their browsers log in again. Version 3 adds tables.
  */
-static const char *const upgrades[] = {"DROP TABLE logins;"};
+static const char *const upgrades[] = {"DROP TABLE logins;", ""};
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS users("
@@ -48,7 +48,24 @@ static const char tables[] =
     "CREATE TABLE IF NOT EXISTS credentials("
     " id TEXT PRIMARY KEY, user INTEGER NOT NULL REFERENCES users(id) ON DELETE CASCADE,"
     " name TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL, created_ms INTEGER NOT NULL)"
-    " STRICT, WITHOUT ROWID;";
+    " STRICT, WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS oauth_clients("
+    " id TEXT PRIMARY KEY, name TEXT NOT NULL, redirects TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS oauth_grants("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " user INTEGER NOT NULL REFERENCES users(id) ON DELETE CASCADE,"
+    " client TEXT NOT NULL REFERENCES oauth_clients(id) ON DELETE CASCADE,"
+    " groups INTEGER NOT NULL, redirect TEXT NOT NULL, challenge TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE INDEX IF NOT EXISTS oauth_grants_by_user ON oauth_grants(user);"
+    "CREATE INDEX IF NOT EXISTS oauth_grants_by_client ON oauth_grants(client);"
+    "CREATE TABLE IF NOT EXISTS oauth_tokens("
+    " digest BLOB PRIMARY KEY,"
+    " grant_id INTEGER NOT NULL REFERENCES oauth_grants(id) ON DELETE CASCADE,"
+    " kind INTEGER NOT NULL, expires_ms INTEGER NOT NULL, is_used INTEGER NOT NULL DEFAULT 0)"
+    " STRICT, WITHOUT ROWID;"
+    "CREATE INDEX IF NOT EXISTS oauth_tokens_by_grant ON oauth_tokens(grant_id);";
 
 static const struct database_schema schema = {
     .version = 1 + array_size(upgrades), .tables = tables, .upgrades = upgrades};
@@ -158,7 +175,9 @@ static int prepare(struct store *store)
     if (code == SQLITE_OK)
         code = sqlite3_prepare_v3(store->reader, sql, -1, SQLITE_PREPARE_PERSISTENT,
                                   &store->get_agent, NULL);
-    return code == SQLITE_OK ? store_prepare_users(store) : code;
+    if (code == SQLITE_OK)
+        code = store_prepare_users(store);
+    return code == SQLITE_OK ? store_prepare_oauth(store) : code;
 }
 
 static int open_all(struct store *store, const char *path, struct err *err)
@@ -207,6 +226,7 @@ void store_close(struct store *store)
     sqlite3_finalize(store->get_login);
     sqlite3_finalize(store->find_user);
     sqlite3_finalize(store->get_user);
+    sqlite3_finalize(store->find_token);
     sqlite3_close(store->reader);
     sqlite3_close(store->writer);
     free(store);

@@ -7,6 +7,9 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
+import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { chromium } from "playwright-core";
 
 const [gatehouse, browserPath, pictures, room, patienceText, ...wanted] = process.argv.slice(2);
@@ -69,10 +72,14 @@ class Scene {
     return execFileSync(gatehouse, ["user", "--state-dir", `${this.place}/state`, ...words], { input: `${PASSWORD}\n`, encoding: "utf8" });
   }
 
+  change(statement) {
+    execFileSync("python3", ["-c", "import sqlite3, sys\nwith sqlite3.connect(sys.argv[1], timeout=30) as db: db.execute(sys.argv[2])",
+      `${this.place}/state/server/server.db`, statement]);
+  }
+
   // Time passes.
   age(column, days) {
-    execFileSync("python3", ["-c", "import sqlite3, sys\nwith sqlite3.connect(sys.argv[1], timeout=30) as db: db.execute(sys.argv[2])",
-      `${this.place}/state/server/server.db`, `UPDATE logins SET ${column}=${column}-${days * 86400000}`]);
+    this.change(`UPDATE logins SET ${column}=${column}-${days * 86400000}`);
   }
 
   async signIn(name, password = PASSWORD) {
@@ -131,6 +138,49 @@ class Scene {
     if (this.daemon) await stop(this.daemon.child);
     if (this.server) await stop(this.server.child);
     rmSync(this.place, { recursive: true, force: true });
+  }
+}
+
+// A program that connects by OAuth: MCP's own client, and a port to which the browser returns.
+class App {
+  constructor(scene, name) {
+    Object.assign(this, { scene, name, verifier: "", sent: [] });
+  }
+
+  async open() {
+    this.returned = new Promise((resolve) => {
+      this.port = createServer((request, response) => {
+        response.setHeader("Connection", "close");
+        response.end("<!doctype html><title>Back</title><p>Back in the app.");
+        const url = new URL(request.url, "http://app");
+        if (url.pathname === "/callback") resolve(Object.fromEntries(url.searchParams));
+      }).listen(0, "127.0.0.1");
+    });
+    await new Promise((resolve) => this.port.once("listening", resolve));
+    return this;
+  }
+
+  // What the client asks of its program.
+  get redirectUrl() { return `http://127.0.0.1:${this.port.address().port}/callback`; }
+  get clientMetadata() { return { client_name: this.name, redirect_uris: [this.redirectUrl], grant_types: ["authorization_code", "refresh_token"], response_types: ["code"], token_endpoint_auth_method: "none" }; }
+  state() { return "the app's state & more"; }
+  clientInformation() { return this.registered; }
+  saveClientInformation(registered) { this.registered = registered; }
+  tokens() { return this.granted; }
+  saveTokens(granted) { this.granted = granted; }
+  saveCodeVerifier(verifier) { this.verifier = verifier; }
+  codeVerifier() { return this.verifier; }
+  redirectToAuthorization(url) { this.sent.push(url.href); }
+
+  async connect() {
+    this.client = new Client({ name: "app", version: "1" });
+    this.transport = new StreamableHTTPClientTransport(new URL(`${this.scene.url}/mcp`), { authProvider: this });
+    await this.client.connect(this.transport);
+  }
+
+  async close() {
+    await this.client?.close();
+    this.port.close();
   }
 }
 
@@ -406,6 +456,93 @@ const cases = {
     await scene.page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await scene.see("No agent has a key yet");
     assert.equal((await call("read_file", { filePath: "README.md" })).status, 401);
+    await scene.end();
+  },
+
+  async "an app gets a token by OAuth after a click, may do what was allowed, and is revoked"() {
+    const scene = await all("oauth", "--permission-filesystem-write", "allow");
+    const name = "<img src=x onerror=window.hurt=1> & Sons";
+    const app = await new App(scene, name).open();
+    await assert.rejects(app.connect(), UnauthorizedError);
+    const [asked] = app.sent;
+    await scene.page.goto(asked);
+    await scene.see("An app asks for access to your machine");
+    assert.equal(await scene.page.locator(".consent .name").textContent(), name);
+    await scene.see("127.0.0.1");
+    for (const colorScheme of ["light", "dark"])
+      for (const [width, height] of [[1180, 800], [390, 780]]) {
+        await scene.page.emulateMedia({ colorScheme });
+        await scene.page.setViewportSize({ width, height });
+        await scene.page.screenshot({ path: `${pictures}/${colorScheme}-${width}-consent.png` });
+        await scene.page.evaluate(axe);
+        const { violations } = await scene.page.evaluate(() => axe.run());
+        assert.deepEqual(violations.filter((each) => ["serious", "critical"].includes(each.impact)).map((each) => `${each.id} ${each.nodes[0].html}`), []);
+      }
+    await scene.page.emulateMedia({ colorScheme: "light" });
+    await scene.page.setViewportSize({ width: 1180, height: 800 });
+    assert.equal(await scene.page.evaluate(() => window.hurt), undefined);
+    for (const group of ["Commands", "Browser", "Screen and input", "Other tools", "Change files"]) await scene.page.getByLabel(group).uncheck();
+    // A script's click is not the user's, and a click counts only when the page was in sight for a while.
+    const allow = scene.page.getByRole("button", { name: "Allow", exact: true });
+    await scene.page.waitForFunction(() => !document.querySelector(".consent .primary").disabled);
+    await scene.page.evaluate(() => document.querySelector(".consent .primary").click());
+    assert.ok(await allow.isEnabled());
+    await allow.click();
+    await scene.see("Back in the app.");
+    const back = await app.returned;
+    assert.deepEqual([back.state, back.iss], ["the app's state & more", scene.url]);
+    await app.transport.finishAuth(back.code);
+    assert.equal(app.granted.scope, "read");
+    await app.connect();
+    const tools = (await app.client.listTools()).tools.map((tool) => tool.name);
+    assert.ok(tools.includes("read_file") && !tools.includes("write_file") && !tools.includes("shell_execute"), String(tools));
+    assert.match(JSON.stringify(await app.client.callTool({ name: "read_file", arguments: { filePath: "README.md" } })), /# Shop/);
+    // Its token expires, and the client gets another one by itself.
+    const first = app.granted;
+    scene.change("UPDATE oauth_tokens SET expires_ms=1 WHERE kind=1");
+    assert.match(JSON.stringify(await app.client.callTool({ name: "read_file", arguments: { filePath: "README.md" } })), /# Shop/);
+    assert.notEqual(app.granted.refresh_token, first.refresh_token);
+    await scene.go("/activity");
+    await scene.page.locator(".entry", { hasText: "read_file" }).first().waitFor();
+    await scene.page.locator(".entry", { hasText: "<img src=x onerror=window.hurt=1> ... (127.0.0.1)" }).first().waitFor();
+    await scene.page.locator(".entry", { hasText: "mode: Read files, allow" }).first().waitFor();
+    await scene.go("/agents");
+    const row = scene.page.locator("tr", { hasText: "& Sons" });
+    await row.getByText("Read files").waitFor();
+    await scene.page.screenshot({ path: `${pictures}/consents.png`, fullPage: true });
+    await row.getByRole("button", { name: "Revoke" }).click();
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await row.waitFor({ state: "detached" });
+    assert.equal(await scene.page.evaluate(() => window.hurt), undefined);
+    await assert.rejects(app.client.listTools());
+    await app.close();
+    await scene.end();
+  },
+
+  async "an app is denied, and one that lies is sent nowhere"() {
+    const scene = new Scene("oauth-denied");
+    scene.user("add", "anna");
+    await (await scene.serve()).browse();
+    const app = await new App(scene, "Robot").open();
+    await assert.rejects(app.connect(), UnauthorizedError);
+    // Who is not signed in does that first, and then the question is there.
+    await scene.page.goto(app.sent[0]);
+    await scene.signIn("anna");
+    await scene.see("An app asks for access to your machine");
+    const elsewhere = new URL(app.sent[0]);
+    elsewhere.searchParams.set("redirect_uri", "https://evil.example/");
+    await scene.page.goto(elsewhere.href);
+    await scene.see("This app cannot be connected");
+    assert.equal(await scene.page.getByRole("button", { name: /Back to/ }).count(), 0);
+    const weak = new URL(app.sent[0]);
+    weak.searchParams.set("code_challenge_method", "plain");
+    await scene.page.goto(weak.href);
+    await scene.page.getByRole("button", { name: "Back to 127.0.0.1" }).waitFor();
+    await scene.page.screenshot({ path: `${pictures}/consent-refused.png` });
+    await scene.page.goto(app.sent[0]);
+    await scene.click("Deny");
+    assert.deepEqual(await app.returned, { error: "access_denied", state: "the app's state & more", iss: scene.url });
+    await app.close();
     await scene.end();
   },
 

@@ -1,8 +1,8 @@
-// Keys of agents, and the settings that each client needs.
+// Keys of agents and the settings that each client needs; apps that the user allowed by OAuth.
 import { ago, copyButton, h, sure, toast } from "./dom.js";
 import { get, post, remove } from "./api.js";
+import { GROUPS, groupsText } from "./groups.js";
 
-const GROUPS = { read: "Read files", write: "Change files", shell: "Commands", browser: "Browser", screen: "Screen and input", other: "Other tools" };
 
 function snippets(url, key) {
   const header = `Bearer ${key}`;
@@ -33,6 +33,45 @@ function newKey(agent) {
     body);
 }
 
+function apps() {
+  const url = `${location.origin}/mcp`;
+  const list = h("div", {}, h("p", { class: "quiet" }, "Loading…"));
+
+  async function load() {
+    try {
+      const { consents } = await get("/api/consents");
+      list.replaceChildren(consents.length === 0 ? h("p", { class: "quiet" }, "No app yet.")
+        : h("table", {},
+            h("thead", {}, h("tr", {}, ["App", "May use", "Allowed", "Last used", ""].map((title) => h("th", { scope: "col" }, title)))),
+            h("tbody", {}, consents.map((app) => h("tr", {},
+              h("td", {}, h("span", { class: "name" }, app.name), " ", h("span", { class: "quiet" }, app.host)),
+              h("td", {}, groupsText(app.groups)),
+              h("td", { class: "quiet" }, ago(app.createdAt)),
+              h("td", { class: "quiet" }, ago(app.usedAt)),
+              h("td", { class: "right" }, h("button", {
+                class: "danger small",
+                onclick: async () => {
+                  if (!(await sure(`Revoke the access of ${app.name}?`, "The app is disconnected at once. It can ask again.", "Revoke"))) return;
+                  try {
+                    await remove(`/api/consents/${app.id}`);
+                    toast(`${app.name} has no access any more.`);
+                  } catch (problem) {
+                    toast(problem.message);
+                  }
+                  load();
+                },
+              }, "Revoke")))))));
+    } catch (problem) {
+      list.replaceChildren(h("p", { class: "chip bad" }, problem.message));
+    }
+  }
+  load();
+  return h("section", { class: "card" }, h("h2", {}, "Apps"),
+    h("p", {}, "An app that can sign in needs no key: give it this address, and it asks you here."),
+    h("div", { class: "command" }, h("code", {}, url), copyButton(url)),
+    list);
+}
+
 export function agents(main) {
   const list = h("div", {}, h("p", { class: "quiet" }, "Loading…"));
   const fresh = h("div");
@@ -47,7 +86,7 @@ export function agents(main) {
             h("thead", {}, h("tr", {}, ["Name", "May use", "Created", ""].map((title) => h("th", { scope: "col" }, title)))),
             h("tbody", {}, all.map((agent) => h("tr", {},
               h("td", {}, agent.name),
-              h("td", {}, agent.groups.length === Object.keys(GROUPS).length ? "everything" : agent.groups.map((group) => GROUPS[group] ?? group).join(", ")),
+              h("td", {}, groupsText(agent.groups)),
               h("td", { class: "quiet" }, ago(agent.createdAt)),
               h("td", { class: "right" }, h("button", {
                 class: "danger small",
@@ -88,7 +127,8 @@ export function agents(main) {
         h("fieldset", { class: "chips" }, h("legend", {}, "May use"), boxes.map((box) => h("label", { class: "chip" }, box, " ", GROUPS[box.value]))),
         h("p", {}), h("button", { class: "primary" }, "Create key"))),
     fresh,
-    h("section", { class: "card" }, h("h2", {}, "Keys"), list));
+    h("section", { class: "card" }, h("h2", {}, "Keys"), list),
+    apps());
   load();
 }
 agents.cares = [];

@@ -28,7 +28,7 @@ async function request(method, path, body) {
   }
   if (!response.ok) {
     if (response.status === 401 && path !== "/login") dispatchEvent(new Event("signed-out"));
-    throw new Refused(response.status, value?.message ?? value?.error ?? `The server answered ${response.status}.`);
+    throw new Refused(response.status, value?.message ?? value?.error_description ?? value?.error ?? `The server answered ${response.status}.`);
   }
   return value;
 }

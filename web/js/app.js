@@ -4,6 +4,7 @@ import { account } from "./account.js";
 import { activity } from "./activity.js";
 import { agents } from "./agents.js";
 import { audit } from "./audit.js";
+import { consent, isConsent } from "./consent.js";
 import { h, toast } from "./dom.js";
 import { files } from "./files.js";
 import { home, questionCard } from "./home.js";
@@ -30,6 +31,7 @@ let isDue = false;
 const address = () => location.hash.slice(1) || "/";
 
 function drawNav() {
+  if (isConsent) return;
   const count = state.questions.length;
   document.title = `${count > 0 ? `(${count}) ` : ""}${PAGES[address()]?.title ?? "Machine"} · Gatehouse`;
   nav.replaceChildren(...Object.entries(PAGES).filter(([, page]) => !page.isHidden).map(([path, page]) =>
@@ -42,8 +44,17 @@ function drawNav() {
     ...(state.me && !state.isLive && shown ? [h("p", {}, "Reconnecting to the server…")] : []));
 }
 
+// The request of an app has this page for itself.
+let isAsking = false;
+function drawConsent() {
+  if (isAsking) return;
+  isAsking = true;
+  consent(main);
+}
+
 function draw() {
   if (!state.me) return;
+  if (isConsent) return drawConsent();
   const page = PAGES[address()] ?? PAGES["/"];
   shown = page;
   update = page.draw(main, draw) ?? null;
@@ -86,6 +97,10 @@ async function signIn() {
     passwords ? passwordForm()
       : h("p", {}, "Open the login link that Gatehouse printed in its terminal. It works once; this prints another one: ", h("code", {}, "gatehouse user login-link"))));
   main.querySelector("input")?.focus();
+  // The link may be opened in another tab, and then this one goes on.
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) get("/api/state").then(() => location.reload(), () => {});
+  });
 }
 
 // Above every page, and each card stays the same element: a click must not hit another question
@@ -106,6 +121,7 @@ function drawQuestions() {
 }
 
 watch((what) => {
+  if (isConsent) return draw();
   if (what === "all" || what === "questions") drawQuestions();
   if (shown === null || what === "all") return draw();
   drawNav();

@@ -40,6 +40,7 @@ static const struct {
     [AUTHORITY_OP_SIGN_OUT] = {0, true, false, false},
     [AUTHORITY_OP_ACCOUNT] = {0, true, false, false},
     [AUTHORITY_OP_AGENT_KEY] = {0, true, false, false},
+    [AUTHORITY_OP_CONSENT] = {0, true, false, false},
     [AUTHORITY_OP_PAIR] = {0, true, false, false},
     [AUTHORITY_OP_REQUEST] = {0, false, false, false},
 };

@@ -114,8 +114,13 @@ static bool names_tag(struct str list, struct str tag)
 
 void assets_answer(const struct assets *assets, struct exchange *exchange)
 {
+    assets_answer_as(assets, exchange_request(exchange)->path, exchange);
+}
+
+void assets_answer_as(const struct assets *assets, struct str path, struct exchange *exchange)
+{
     const struct http_request *request = exchange_request(exchange);
-    const struct entry *entry = map_get(&assets->by_path, request->path);
+    const struct entry *entry = map_get(&assets->by_path, path);
     const struct asset *asset = entry->asset;
     struct str known;
     const struct http_field fields[] = {

@@ -33,6 +33,8 @@ bool assets_has(const struct assets *assets, struct str path);
 
 /* Call for GET and HEAD of a path that it has. */
 void assets_answer(const struct assets *assets, struct exchange *exchange);
+/* The same with another one's content: for an address that a page interprets. */
+void assets_answer_as(const struct assets *assets, struct str path, struct exchange *exchange);
 
 /*
  * "text/html; charset=utf-8" for "/index.html"; application/octet-stream for an unknown extension.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/server/agents.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "programs/server/agents_internal.h"
@@ -107,7 +108,7 @@ static int authorize(void *data, struct str token, struct str *out_principal)
     const struct agent_door *door = data;
 
     (void)token; /* agents_handle() has found the door by it */
-    if (door->agent.id == 0 || door->is_over)
+    if (door->is_over)
         return ERR_UNAUTHORIZED;
     *out_principal = str_from(door->agent.name);
     return 0;
@@ -230,6 +231,14 @@ static void forget_known(struct agents *agents)
     agents->known = (struct map)MAP_INIT(MAX_DOORS);
 }
 
+static bool is_gone(const struct agents *agents, int64_t id)
+{
+    struct store_agent agent;
+
+    return id < 0 ? !oauth_is_granted(agents->config.oauth, id)
+                  : store_get_agent(agents->config.store, id, &agent) == ERR_NOT_FOUND;
+}
+
 /* A request may still be on its way in there, so it is freed with the server. */
 static void end_door(struct agents *agents, struct agent_door *door)
 {
@@ -245,7 +254,6 @@ static void end_door(struct agents *agents, struct agent_door *door)
 static void sweep(void *data)
 {
     struct agents *agents = data;
-    struct store_agent agent;
 
     if (agents->unchecked == 0 && store_has_changed(agents->config.store, &agents->checked_view))
         agents->unchecked = agents->doors.count;
@@ -255,13 +263,19 @@ static void sweep(void *data)
         agents->unchecked--;
         list_remove(&door->node);
         list_append(&agents->all, &door->node);
-        if (store_get_agent(agents->config.store, door->agent.id, &agent) != ERR_NOT_FOUND)
+        if (!is_gone(agents, door->agent.id))
             continue;
         forget_known(agents);
         end_door(agents, door);
     }
     if (agents->doors.count > 0)
         timer_start(&agents->sweep, agents->unchecked > 0 ? SWEEP_STEP_MS : SWEEP_MS);
+}
+
+void agents_look(struct agents *agents)
+{
+    if (!agents->is_closed)
+        loop_defer(agents->config.loop, &agents->look);
 }
 
 /* ---- who comes ---- */
@@ -281,6 +295,15 @@ static struct str bearer_token(const struct http_request *request)
 static struct str bytes_of(const unsigned char digest[SHA256_BYTES])
 {
     return (struct str){(const char *)digest, SHA256_BYTES};
+}
+
+/* Tokens expire, so the store is asked each time. */
+static int find_door_by_token(struct agents *agents, struct str token, struct agent_door **out_door)
+{
+    struct store_agent agent;
+    int r = oauth_find_agent(agents->config.oauth, token, &agent);
+
+    return r < 0 ? r : find_door(agents, &agent, out_door);
 }
 
 /* The store is asked after every change of it: a revoked key is refused at once. */
@@ -311,25 +334,38 @@ static int find_door_by_key(struct agents *agents, struct str token, struct agen
     return 0;
 }
 
+/* Says how to come in. */
+static void refuse(struct agents *agents, struct exchange *exchange, bool had_token)
+{
+    char metadata[OAUTH_URL_BYTES + sizeof(OAUTH_RESOURCE_METADATA "/mcp")];
+    size_t len;
+
+    if (had_token && !agents->config.admit(agents->config.data, exchange, false))
+        return;
+    oauth_base(agents->config.oauth, exchange_request(exchange), metadata);
+    len = strlen(metadata);
+    snprintf(metadata + len, sizeof(metadata) - len, "%s", OAUTH_RESOURCE_METADATA "/mcp");
+    mcp_http_challenge(exchange, ERR_UNAUTHORIZED, had_token, str_from(metadata));
+}
+
 void agents_handle(void *data, struct exchange *exchange)
 {
     struct agents *agents = data;
     struct str token = bearer_token(exchange_request(exchange));
-    struct agent_door *door = &agents->nobody;
+    struct agent_door *door = NULL;
     int r = agents->is_closed ? ERR_BUSY : 0;
 
-    if (r == 0 && token.len > 0) {
-        r = find_door_by_key(agents, token, &door);
-        if (r == ERR_UNAUTHORIZED)
-            r = 0; /* the door of nobody says how to come in */
-        if (r == 0 && door == &agents->nobody &&
-            !agents->config.admit(agents->config.data, exchange, false))
-            return;
-    }
-    if (r < 0)
-        exchange_answer_error(exchange, r);
-    else
+    if (r == 0 && token.len == 0)
+        r = ERR_UNAUTHORIZED;
+    if (r == 0)
+        r = str_starts_with(token, STR("gat_")) ? find_door_by_token(agents, token, &door)
+                                                : find_door_by_key(agents, token, &door);
+    if (r == 0)
         mcp_http_handle(door->mcp, exchange);
+    else if (r == ERR_UNAUTHORIZED)
+        refuse(agents, exchange, token.len > 0);
+    else
+        exchange_answer_error(exchange, r);
 }
 
 /* ---- making ---- */
@@ -337,7 +373,6 @@ void agents_handle(void *data, struct exchange *exchange)
 int agents_new(const struct agents_config *config, struct agents **out_agents)
 {
     struct agents *agents = calloc(1, sizeof(*agents));
-    int r;
 
     if (agents == NULL)
         return ERR_NO_MEMORY;
@@ -349,12 +384,8 @@ int agents_new(const struct agents_config *config, struct agents **out_agents)
     agents->doors = (struct map)MAP_INIT(MAX_DOORS);
     agents->known = (struct map)MAP_INIT(MAX_DOORS);
     loop_task_init(&agents->refresh, refresh, agents);
+    loop_task_init(&agents->look, sweep, agents);
     timer_init(&agents->sweep, config->loop, sweep, agents);
-    r = open_door(agents, &agents->nobody);
-    if (r < 0) {
-        agents_free(agents);
-        return r;
-    }
     *out_agents = agents;
     return 0;
 }
@@ -368,6 +399,7 @@ void agents_close(struct agents *agents)
 {
     agents->is_closed = true;
     loop_task_cancel(&agents->refresh);
+    loop_task_cancel(&agents->look);
     timer_stop(&agents->sweep);
     list_each (node, &agents->all)
         mcp_http_close(list_entry(node, struct agent_door, node)->mcp);
@@ -397,7 +429,6 @@ void agents_free(struct agents *agents)
     free_doors(&agents->over);
     while (map_next(&agents->users, &cursor, &key, &user))
         free(user);
-    close_door(&agents->nobody);
     map_done(&agents->users);
     map_done(&agents->known);
     map_done(&agents->doors);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MCP for agents: a bearer key is an agent of one user, and each agent has an MCP endpoint of its
- * own, with the tools that the user's machine offers and its key allows. The tools come and go with
- * the machine.
+ * MCP for agents: a bearer key, or a token of OAuth, is an agent of one user, and each agent has an
+ * MCP endpoint of its own, with the tools that the user's machine offers and its key allows. The
+ * tools come and go with the machine.
  */
 #ifndef PROGRAMS_SERVER_AGENTS_H
 #define PROGRAMS_SERVER_AGENTS_H
@@ -12,6 +12,7 @@
 #include "loop/loop.h"
 #include "net/http/exchange.h"
 #include "programs/server/board.h"
+#include "programs/server/oauth.h"
 #include "store/store.h"
 
 struct agents;
@@ -23,6 +24,7 @@ struct agents_config {
     struct hubhttp *gateway;
     struct board *board; /* where the page shows calls and asks */
     struct metrics *metrics;
+    struct oauth *oauth;
     /* Somebody shows a key that nobody has: false after it answered that this is too much. */
     bool (*admit)(void *data, struct exchange *exchange, bool is_known);
     void *data;
@@ -35,6 +37,9 @@ void agents_handle(void *data, struct exchange *exchange);
 
 /* The tools of this user's machine may be others now. */
 void agents_changed(struct agents *agents, int64_t user);
+
+/* Keys or tokens were revoked: what they opened ends now, and not only soon. */
+void agents_look(struct agents *agents);
 
 /* No new requests from here on; calls go on. */
 void agents_refuse(struct agents *agents);

@@ -39,8 +39,8 @@ struct agents {
     struct store_view checked_view;
     struct list stale;
     struct list over; /* doors whose keys were revoked */
-    struct agent_door nobody;
     struct loop_task refresh;
+    struct loop_task look;
     struct timer sweep;
     bool is_closed;
 };

@@ -14,6 +14,7 @@
 #include "programs/server/hostfs.h"
 #include "programs/server/logins.h"
 #include "programs/server/metrics.h"
+#include "programs/server/oauth.h"
 #include "programs/server/page.h"
 #include "programs/server/pageapi.h"
 
@@ -36,6 +37,7 @@ enum {
 struct front {
     struct front_config config;
     struct logins logins;
+    struct oauth oauth;
     struct hubhttp *gateway;
     struct agents *agents;
     struct board *board;
@@ -329,6 +331,64 @@ static void on_hostfs(void *data, struct exchange *exchange)
     hostfsapi_handle(((struct front *)data)->hostfs, exchange);
 }
 
+static void on_resource_metadata(void *data, struct exchange *exchange)
+{
+    oauth_answer_resource(&((struct front *)data)->oauth, exchange);
+}
+
+static void on_server_metadata(void *data, struct exchange *exchange)
+{
+    oauth_answer_server(&((struct front *)data)->oauth, exchange);
+}
+
+static void on_register(void *data, struct exchange *exchange)
+{
+    oauth_register(&((struct front *)data)->oauth, exchange);
+}
+
+static void on_authorize(void *data, struct exchange *exchange)
+{
+    assets_answer_as(((struct front *)data)->assets, STR("/"), exchange);
+}
+
+static void on_token(void *data, struct exchange *exchange)
+{
+    oauth_token(&((struct front *)data)->oauth, exchange);
+}
+
+static void on_revoke(void *data, struct exchange *exchange)
+{
+    oauth_revoke(&((struct front *)data)->oauth, exchange);
+}
+
+static void on_asked(void *data, struct exchange *exchange)
+{
+    oauth_answer_asked(&((struct front *)data)->oauth, exchange);
+}
+
+static void on_decided(void *data, struct exchange *exchange)
+{
+    oauth_decide(&((struct front *)data)->oauth, exchange);
+}
+
+static void on_consents(void *data, struct exchange *exchange)
+{
+    oauth_answer_consents(&((struct front *)data)->oauth, exchange);
+}
+
+static void on_end_consent(void *data, struct exchange *exchange)
+{
+    oauth_end_consent(&((struct front *)data)->oauth, exchange);
+}
+
+static void on_revoked(void *data)
+{
+    const struct front *front = data;
+
+    if (front->agents != NULL)
+        agents_look(front->agents);
+}
+
 static void on_health(void *data, struct exchange *exchange)
 {
     (void)data;
@@ -411,6 +471,17 @@ static const struct route routes[] = {
     {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/healthz"), .handle = on_health},
     {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/readyz"), .handle = on_ready},
     {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/metrics"), .handle = on_metrics},
+    {.method = HTTP_METHOD_GET, .path = STR_LITERAL(OAUTH_RESOURCE_METADATA), .handle = on_resource_metadata},
+    {.method = HTTP_METHOD_GET, .path = STR_LITERAL(OAUTH_RESOURCE_METADATA "/mcp"), .handle = on_resource_metadata},
+    {.method = HTTP_METHOD_GET, .path = STR_LITERAL(OAUTH_SERVER_METADATA), .handle = on_server_metadata},
+    {.method = HTTP_METHOD_POST, .max_body_bytes = OAUTH_MAX_BODY_BYTES, .path = STR_LITERAL("/oauth/register"), .handle = on_register},
+    {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/oauth/authorize"), .handle = on_authorize},
+    {.method = HTTP_METHOD_POST, .max_body_bytes = OAUTH_MAX_BODY_BYTES, .path = STR_LITERAL("/oauth/token"), .handle = on_token},
+    {.method = HTTP_METHOD_POST, .max_body_bytes = OAUTH_MAX_BODY_BYTES, .path = STR_LITERAL("/oauth/revoke"), .handle = on_revoke},
+    {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/api/consent"), .handle = on_asked},
+    {.method = HTTP_METHOD_POST, .max_body_bytes = OAUTH_MAX_BODY_BYTES, .path = STR_LITERAL("/api/consent"), .handle = on_decided},
+    {.method = HTTP_METHOD_GET, .path = STR_LITERAL("/api/consents"), .handle = on_consents},
+    {.method = HTTP_METHOD_DELETE, .path = STR_LITERAL(OAUTH_CONSENTS "*"), .handle = on_end_consent},
     {.method = HTTP_METHOD_GET, .path = STR_LITERAL(PAGEAPI_PREFIX "*"), .handle = on_api},
     {.method = HTTP_METHOD_POST, .max_body_bytes = PAGEAPI_MAX_BODY_BYTES, .path = STR_LITERAL(PAGEAPI_PREFIX "*"), .handle = on_api},
     {.method = HTTP_METHOD_DELETE, .path = STR_LITERAL(PAGEAPI_PREFIX "*"), .handle = on_api},
@@ -635,7 +706,16 @@ static int make_parts(struct front *front)
                         .audit = config->audit,
                         .proxies = config->proxies,
                         .is_secure = str_starts_with(str_from(front->url), STR("https://"))};
+    front->oauth = (struct oauth){.loop = config->loop,
+                                  .store = config->store,
+                                  .logins = &front->logins,
+                                  .url = front->url,
+                                  .is_tls = config->certificate != NULL,
+                                  .revoked = on_revoked,
+                                  .data = front};
     r = logins_init(&front->logins);
+    if (r == 0)
+        r = oauth_init(&front->oauth);
     if (r == 0)
         r = store_set_url(config->store, front->url);
     if (r == 0)
@@ -665,6 +745,7 @@ static int make_parts(struct front *front)
                                                .gateway = front->gateway,
                                                .board = front->board,
                                                .metrics = &front->metrics,
+                                               .oauth = &front->oauth,
                                                .admit = admit,
                                                .data = front},
                        &front->agents);
@@ -721,6 +802,7 @@ void front_free(struct front *front)
     timer_stop(&front->look);
     timer_stop(&front->sweep);
     logins_done(&front->logins); /* answers */
+    oauth_done(&front->oauth);
     agents_free(front->agents);
     front->agents = NULL;
     if (front->board != NULL)
