@@ -19,11 +19,11 @@ export function account(main) {
       const { sessions } = await get("/api/sessions");
       list.replaceChildren(sessions.length === 0 ? h("p", { class: "quiet" }, "You signed in through a proxy, which keeps your session.")
         : h("table", {},
-            h("thead", {}, h("tr", {}, ["Where", "Signed in", "Last used", ""].map((title) => h("th", { scope: "col" }, title)))),
+            h("thead", {}, h("tr", {}, ["Where", "Signed in", "Last used", ""].map((title) => h("th", { scope: "col", class: title === "Signed in" ? "wide" : "" }, title)))),
             h("tbody", {}, sessions.map((session) => h("tr", {},
               h("td", {}, h("span", { title: session.browser }, browserName(session.browser)), " ", h("span", { class: "quiet" }, session.address),
                 session.isThis && [" ", h("span", { class: "chip" }, "this browser")]),
-              h("td", { class: "quiet" }, ago(session.createdAt)),
+              h("td", { class: "quiet wide" }, ago(session.createdAt)),
               h("td", { class: "quiet" }, ago(session.usedAt)),
               h("td", { class: "right" }, h("button", {
                 class: "danger small",

@@ -42,12 +42,12 @@ function apps() {
       const { consents } = await get("/api/consents");
       list.replaceChildren(consents.length === 0 ? h("p", { class: "quiet" }, "No app yet.")
         : h("table", {},
-            h("thead", {}, h("tr", {}, ["App", "May use", "Allowed", "Last used", ""].map((title) => h("th", { scope: "col" }, title)))),
+            h("thead", {}, h("tr", {}, ["App", "May use", "Allowed", "Last used", ""].map((title) => h("th", { scope: "col", class: title === "Allowed" || title === "Last used" ? "wide" : "" }, title)))),
             h("tbody", {}, consents.map((app) => h("tr", {},
               h("td", {}, h("span", { class: "name" }, app.name), " ", h("span", { class: "quiet" }, app.host)),
               h("td", {}, groupsText(app.groups)),
-              h("td", { class: "quiet" }, ago(app.createdAt)),
-              h("td", { class: "quiet" }, ago(app.usedAt)),
+              h("td", { class: "quiet wide" }, ago(app.createdAt)),
+              h("td", { class: "quiet wide" }, ago(app.usedAt)),
               h("td", { class: "right" }, h("button", {
                 class: "danger small",
                 onclick: async () => {
@@ -83,11 +83,11 @@ export function agents(main) {
       const { agents: all } = await get("/api/agents");
       list.replaceChildren(all.length === 0 ? h("p", { class: "quiet" }, "No agent has a key yet.")
         : h("table", {},
-            h("thead", {}, h("tr", {}, ["Name", "May use", "Created", ""].map((title) => h("th", { scope: "col" }, title)))),
+            h("thead", {}, h("tr", {}, ["Name", "May use", "Created", ""].map((title) => h("th", { scope: "col", class: title === "Created" ? "wide" : "" }, title)))),
             h("tbody", {}, all.map((agent) => h("tr", {},
               h("td", {}, agent.name),
               h("td", {}, groupsText(agent.groups)),
-              h("td", { class: "quiet" }, ago(agent.createdAt)),
+              h("td", { class: "quiet wide" }, ago(agent.createdAt)),
               h("td", { class: "right" }, h("button", {
                 class: "danger small",
                 onclick: async () => {

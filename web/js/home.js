@@ -125,7 +125,7 @@ export function questionCard(question) {
       },
     }, CHOICES[option] ?? option)));
   return h("section", { class: "card question", "aria-label": "Question" },
-    h("div", { class: "row apart" }, h("h2", {}, `${question.agent ?? "An agent"} asks: ${groupName(question.toolGroup)}`),
+    h("div", { class: "row apart" }, h("h2", {}, `${question.agent === "this page" ? "This page" : question.agent ?? "An agent"} asks: ${groupName(question.toolGroup)}`),
       h("span", { class: "quiet" }, clock(question.askedAt))),
     text && h("p", { class: "lines" }, text),
     h("div", { class: "resource" }, question.resource),
