@@ -633,6 +633,7 @@ class Tls(Scene):
         status, headers, _ = server.ask("POST", "/login", {"name": "anna", "password": PASSWORD},
                                         OURS | {"Origin": f"https://127.0.0.1:{server.port}"}, tls=context)
         self.assertEqual(status, 200)
+        self.assertTrue(headers["Set-Cookie"].startswith("__Host-gatehouse_session="))
         self.assertTrue(headers["Set-Cookie"].endswith("; Secure"))
         if not shutil.which("curl"):
             return

@@ -318,7 +318,7 @@ const cases = {
     assert.match(scene.url, /^https:/);
     await scene.see("Connect a machine");
     const [cookie] = await scene.context.cookies();
-    assert.deepEqual([cookie.secure, cookie.httpOnly, cookie.sameSite], [true, true, "Strict"]);
+    assert.deepEqual([cookie.name, cookie.secure, cookie.httpOnly, cookie.sameSite], ["__Host-gatehouse_session", true, true, "Strict"]);
     await scene.click("Sign out");
     await scene.see("Open the login link");
     await scene.end();

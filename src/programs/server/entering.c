@@ -131,8 +131,9 @@ static void enter(struct entering *entering)
     rand_token(secret + 6, LOGINS_TOKEN_CHARS);
     logins_digest(str_from(secret), digest);
     snprintf(entering->cookie, sizeof(entering->cookie),
-             LOGINS_COOKIE "=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s", secret,
-             COOKIE_SECONDS, logins->is_secure ? "; Secure" : "");
+             "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
+             logins->is_secure ? LOGINS_SECURE_COOKIE : LOGINS_COOKIE, secret, COOKIE_SECONDS,
+             logins->is_secure ? "; Secure" : "");
     secret_wipe(secret, sizeof(secret));
     store_add_login(logins->store, digest, &entering->login,
                     entering->password[0] != '\0' ? entering->password : NULL, on_entered,

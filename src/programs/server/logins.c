@@ -128,9 +128,10 @@ void logins_refuse_for_now(struct exchange *exchange, int64_t wait_ms)
 /* ---- cookies ---- */
 
 /* The value of our cookie; empty without one, or with several. */
-static struct str cookie_of(const struct http_request *request)
+static struct str cookie_of(const struct logins *logins, const struct http_request *request)
 {
-    const struct str name = STR(LOGINS_COOKIE "=");
+    const struct str name =
+        logins->is_secure ? STR(LOGINS_SECURE_COOKIE "=") : STR(LOGINS_COOKIE "=");
     struct str found = STR_EMPTY;
 
     for (size_t i = 0; i < request->header_count; i++) {
@@ -190,7 +191,7 @@ static int proxied_user(struct logins *logins, struct str name, int64_t *out_use
 int logins_find_who(struct logins *logins, const struct exchange *exchange,
                     struct logins_who *out_who)
 {
-    struct str cookie = cookie_of(exchange_request(exchange));
+    struct str cookie = cookie_of(logins, exchange_request(exchange));
     unsigned char digest[SHA256_BYTES];
     int64_t now_ms = loop_wall_ms(logins->loop);
     struct store_login login;
@@ -272,9 +273,11 @@ void logins_note(struct logins *logins, const struct exchange *exchange, int64_t
 
 void logins_leave(struct logins *logins, struct exchange *exchange)
 {
-    static const struct http_field field = {
-        STR_LITERAL("Set-Cookie"),
-        STR_LITERAL(LOGINS_COOKIE "=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")};
+    const struct http_field field = {
+        STR("Set-Cookie"),
+        logins->is_secure
+            ? STR(LOGINS_SECURE_COOKIE "=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure")
+            : STR(LOGINS_COOKIE "=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")};
     struct logins_who who;
     int r = logins_who(logins, exchange, &who);
 

@@ -20,8 +20,13 @@
 
 enum { LOGINS_MAX_BODY_BYTES = 4 << 10 };
 
-#define LOGINS_COOKIE "gatehouse_session"
-#define LOGINS_HEADER "X-Gatehouse-Request"
+/*
+ * Under https with the prefix by which a browser refuses one that another host, a parent domain or
+ * a page without TLS wants to set. Cookies know no ports, see docs/internals/server.md.
+ */
+#define LOGINS_COOKIE        "gatehouse_session"
+#define LOGINS_SECURE_COOKIE "__Host-" LOGINS_COOKIE
+#define LOGINS_HEADER        "X-Gatehouse-Request"
 
 struct logins {
     struct loop *loop;
