@@ -348,9 +348,9 @@ void oauth_register(struct oauth *oauth, struct exchange *exchange)
     cleanup_arena struct arena arena = ARENA_INIT(OAUTH_ARENA_BYTES);
     cleanup_secret struct secret id = SECRET_INIT;
     const struct json_limits limits = {OAUTH_MAX_BODY_BYTES, JSON_DEFAULT_MAX_DEPTH};
-    cleanup_free struct registering *registering = calloc(1, sizeof(*registering));
+    struct store_client client = {.created_ms = loop_wall_ms(oauth->loop)};
     const struct json_value *body = NULL;
-    struct registering *kept;
+    struct registering *registering;
 
     if (!may_register(oauth, exchange))
         return;
@@ -359,18 +359,18 @@ void oauth_register(struct oauth *oauth, struct exchange *exchange)
         oauth_refuse(exchange, 400, "invalid_client_metadata", "the body must be a JSON object");
         return;
     }
-    if (registering == NULL || secret_generate(&id, STR("app_"), ID_CHARS) < 0) {
+    if (!read_client(body, exchange, &client))
+        return;
+    registering =
+        secret_generate(&id, STR("app_"), ID_CHARS) == 0 ? malloc(sizeof(*registering)) : NULL;
+    if (registering == NULL) {
         exchange_answer_error(exchange, ERR_NO_MEMORY);
         return;
     }
-    if (!read_client(body, exchange, &registering->client))
-        return;
-    registering->exchange = exchange;
-    registering->client.created_ms = loop_wall_ms(oauth->loop);
-    snprintf(registering->client.id, sizeof(registering->client.id), "%.*s",
-             STR_ARG(secret_reveal(&id))); /* no secret: only as unlike another as one */
-    kept = steal_ptr(&registering);
-    store_add_client(oauth->store, &kept->client, on_registered, kept);
+    /* No secret: only as unlike another as one. */
+    snprintf(client.id, sizeof(client.id), "%.*s", STR_ARG(secret_reveal(&id)));
+    *registering = (struct registering){.exchange = exchange, .client = client};
+    store_add_client(oauth->store, &registering->client, on_registered, registering);
 }
 
 /* ---- agents ---- */
