@@ -95,6 +95,13 @@ void bench_goal_at_most_of(const char *what, double value, double goal, const ch
     missed += value > goal;
 }
 
+void bench_goal_at_least_of(const char *what, double value, double goal, const char *unit)
+{
+    printf("  %-58s %7.2f %s  goal >= %.2f %s  %s\n", what, value, unit, goal, unit,
+           value >= goal ? "met" : "MISSED");
+    missed += value < goal;
+}
+
 int bench_missed(void)
 {
     return missed;

@@ -42,6 +42,7 @@ void bench_goal_at_least(const char *what, double ratio, double goal);
 void bench_goal_at_most(const char *what, double ratio, double goal);
 /* A goal that stands alone, without a peer: "us", "MB". */
 void bench_goal_at_most_of(const char *what, double value, double goal, const char *unit);
+void bench_goal_at_least_of(const char *what, double value, double goal, const char *unit);
 int bench_missed(void);
 
 /* What a benchmark exits with when it ran but a goal was not met. */

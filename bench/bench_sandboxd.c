@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sandbox service over HTTP, as root: what a sandbox and a command cost beside posix_spawn of
+ * `true`, what a sandbox that waits holds, many creates at once, an image with many files, and much
+ * output. Arguments: gatehouse, and a folder on a disk for the service's state.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "bench.h"
+#include "process.h"
+#include "sandboxd_link.h"
+
+enum {
+    ROUNDS = 40,
+    ROUND_MS = 60,
+    IMAGE_ROUNDS = 40,
+    LIVE = 100,
+    LIVE_ROUNDS = 3,
+    AT_ONCE = 50,
+    AT_ONCE_ROUNDS = 3,
+    FLOODS = 5,
+    FLOOD_MB = 100,
+    MOST_PROCESSES = 4096,
+    ID_CHARS = 36,
+};
+
+static const double cycle_goal = 12;
+static const double exec_goal = 5;
+static const double live_goal_mb = 1.5;
+static const double tail_goal = 10;
+static const double image_goal = 1.2;
+static const double flood_goal = 200;
+
+static const char key[] = "0123456789abcdef-of-the-benchmark";
+
+extern char **environ;
+
+__attribute__((noreturn)) static void die(const char *what)
+{
+    fprintf(stderr, "bench_sandboxd: %s\n", what);
+    exit(1);
+}
+
+static double now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int by_size(const void *one, const void *other)
+{
+    double a = *(const double *)one;
+    double b = *(const double *)other;
+
+    return (a > b) - (a < b);
+}
+
+static double middle(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), by_size);
+    return values[count / 2];
+}
+
+/* ---- the service ---- */
+
+struct service {
+    pid_t pid;
+    unsigned short port;
+};
+
+static struct service start_service(const char *gatehouse, const char *place)
+{
+    const char *argv[] = {gatehouse,     "sandbox",     "serve", "--listen",
+                          "127.0.0.1:0", "--state-dir", place,   NULL};
+    posix_spawn_file_actions_t actions;
+    struct service service = {0};
+    char line[256] = "";
+    const char *found;
+    FILE *from;
+    int ends[2];
+
+    if (setenv("GATEHOUSE_SANDBOX_ADMIN_KEY", key, 1) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        die("no pipe");
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    /* SAFETY: posix_spawn does not change its arguments, whatever its type says. */
+    if (posix_spawn(&service.pid, gatehouse, &actions, NULL, (char *const *)(uintptr_t)argv,
+                    environ) != 0)
+        die("the service does not start");
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    from = fdopen(ends[0], "r");
+    if (from == NULL || fgets(line, sizeof(line), from) == NULL ||
+        (found = strstr(line, "http://127.0.0.1:")) == NULL)
+        die("the service does not start");
+    service.port = (unsigned short)strtoul(found + strlen("http://127.0.0.1:"), NULL, 10);
+    fclose(from);
+    return service;
+}
+
+static void stop_service(const struct service *service)
+{
+    (void)kill(service->pid, SIGTERM);
+    (void)waitpid(service->pid, NULL, 0);
+}
+
+/* ---- calls ---- */
+
+struct client {
+    struct link link;
+    const char *body;      /* of a create */
+    char id[ID_CHARS + 1]; /* of the sandbox */
+};
+
+static void open_client(struct client *client, const struct service *service, const char *body)
+{
+    *client = (struct client){.body = body};
+    link_open(&client->link, service->port, key);
+}
+
+static void read_created(struct client *client)
+{
+    const char *id;
+
+    if (link_answer(&client->link) != 201)
+        die(client->link.body);
+    id = strstr(client->link.body, "\"id\":\"");
+    if (id == NULL)
+        die("a record without an id");
+    snprintf(client->id, sizeof(client->id), "%.*s", ID_CHARS, id + strlen("\"id\":\""));
+}
+
+static void create(struct client *client)
+{
+    link_send(&client->link, "POST", "/sandboxes", client->body);
+    read_created(client);
+}
+
+static void execute(struct client *client, const char *body)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "/sandboxes/%s/executions", client->id);
+    link_send(&client->link, "POST", path, body);
+    if (link_answer(&client->link) != 200 ||
+        strstr(client->link.body, "\"exit_code\":0") == NULL)
+        die(client->link.body);
+}
+
+static void remove_sandbox(struct client *client)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "/sandboxes/%s", client->id);
+    link_send(&client->link, "DELETE", path, NULL);
+    if (link_answer(&client->link) != 204)
+        die(client->link.body);
+}
+
+/* ---- contenders ---- */
+
+static void spawn_true(void *context)
+{
+    static char program[] = "/bin/true";
+    char *const argv[] = {program, NULL};
+    int status;
+    pid_t pid;
+
+    (void)context;
+    if (posix_spawn(&pid, argv[0], NULL, NULL, argv, environ) != 0 ||
+        waitpid(pid, &status, 0) != pid || status != 0)
+        die("true does not run");
+}
+
+static void run_cycle(void *context)
+{
+    create(context);
+    execute(context, "{\"command\":\"true\"}");
+    remove_sandbox(context);
+}
+
+static void run_warm(void *context)
+{
+    execute(context, "{\"command\":\"true\"}");
+}
+
+static void compare_with_spawn(const struct service *service)
+{
+    struct client cycle;
+    struct client warm;
+    struct bench_contender all[] = {
+        {.name = "posix_spawn", .run = spawn_true},
+        {.name = "create, exec, delete", .run = run_cycle, .context = &cycle},
+        {.name = "exec", .run = run_warm, .context = &warm},
+    };
+
+    open_client(&cycle, service, NULL);
+    open_client(&warm, service, NULL);
+    create(&warm);
+    bench_compare(all, array_size(all), ROUNDS, ROUND_MS);
+    remove_sandbox(&warm);
+    link_close(&cycle.link);
+    link_close(&warm.link);
+    printf("posix_spawn of true %.0f us; create, exec and delete %.0f us; exec %.0f us\n",
+           all[0].middle_ns / 1e3, all[1].middle_ns / 1e3, all[2].middle_ns / 1e3);
+    bench_goal_at_most("create, exec, delete beside posix_spawn", bench_ratio(&all[1], &all[0]),
+                       cycle_goal);
+    bench_goal_at_most("exec in a live sandbox beside posix_spawn", bench_ratio(&all[2], &all[0]),
+                       exec_goal);
+}
+
+static void compare_images(const struct service *service)
+{
+    static const char steps[] =
+        "{\"dockerfile_steps\":[\"RUN mkdir /data && cd /data && seq 20000 | xargs touch\"]}";
+    char image[128];
+    char body[160];
+    struct client plain;
+    struct client many;
+    const char *found;
+    struct bench_contender both[] = {
+        {.name = "empty", .run = run_cycle, .context = &plain},
+        {.name = "20,000 files", .run = run_cycle, .context = &many},
+    };
+
+    open_client(&plain, service, NULL);
+    open_client(&many, service, steps);
+    create(&many);
+    found = strstr(many.link.body, "\"image_id\":\"");
+    if (found == NULL)
+        die("a record without an image");
+    found += strlen("\"image_id\":\"");
+    snprintf(image, sizeof(image), "%.*s", (int)strcspn(found, "\""), found);
+    execute(&many, "{\"command\":\"[ $(ls /data | wc -l) = 20000 ]\"}");
+    remove_sandbox(&many);
+    snprintf(body, sizeof(body), "{\"image_id\":\"%s\"}", image);
+    many.body = body;
+    bench_compare(both, array_size(both), IMAGE_ROUNDS, ROUND_MS);
+    link_close(&plain.link);
+    link_close(&many.link);
+    printf("create, exec and delete: empty %.0f us, over 20,000 files %.0f us\n",
+           both[0].middle_ns / 1e3, both[1].middle_ns / 1e3);
+    bench_goal_at_most("sandbox over 20,000 files beside an empty one",
+                       bench_ratio(&both[1], &both[0]), image_goal);
+}
+
+/* ---- memory ---- */
+
+/* What the kernel keeps for processes and namespaces; caches that it would give back do not count.
+ */
+static double kernel_kb(void)
+{
+    static const char *const fields[] = {"SUnreclaim:", "KernelStack:", "PageTables:", "Percpu:"};
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[128];
+    double sum = 0;
+
+    if (file == NULL)
+        die("no /proc/meminfo");
+    while (fgets(line, sizeof(line), file) != NULL)
+        for (size_t i = 0; i < array_size(fields); i++)
+            if (strncmp(line, fields[i], strlen(fields[i])) == 0)
+                sum += strtod(line + strlen(fields[i]), NULL);
+    fclose(file);
+    return sum;
+}
+
+static double family_kb(const struct service *service)
+{
+    static pid_t pids[MOST_PROCESSES];
+    size_t count = process_family(service->pid, pids, MOST_PROCESSES);
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double pss = process_pss_kb(pids[i]);
+
+        sum += pss > 0 ? pss : 0;
+    }
+    return sum;
+}
+
+static void measure_memory(const struct service *service)
+{
+    static char ids[LIVE][ID_CHARS + 1];
+    double each_mb[LIVE_ROUNDS];
+    double pss_kb = 0;
+    double own_kb = 0;
+    struct client client;
+
+    open_client(&client, service, NULL);
+    for (int round = 0; round < LIVE_ROUNDS; round++) {
+        double before = kernel_kb();
+        double family = family_kb(service);
+
+        for (int i = 0; i < LIVE; i++) {
+            create(&client);
+            execute(&client, "{\"command\":\"true\"}");
+            memcpy(ids[i], client.id, sizeof(ids[i]));
+        }
+        own_kb = (kernel_kb() - before) / LIVE;
+        pss_kb = (family_kb(service) - family) / LIVE;
+        each_mb[round] = (own_kb + pss_kb) / 1024;
+        for (int i = 0; i < LIVE; i++) {
+            memcpy(client.id, ids[i], sizeof(ids[i]));
+            remove_sandbox(&client);
+        }
+    }
+    link_close(&client.link);
+    printf("%d live sandboxes, in the last round: each %.0f KB of its own, %.0f KB of the kernel\n",
+           LIVE, pss_kb, own_kb);
+    bench_goal_at_most_of("memory of a live sandbox", middle(each_mb, LIVE_ROUNDS), live_goal_mb,
+                          "MB");
+}
+
+/* ---- many at once ---- */
+
+static void create_at_once(struct client *clients, double *took_ns)
+{
+    struct pollfd waits[AT_ONCE];
+    double start = now_ns();
+    int left = AT_ONCE;
+
+    for (int i = 0; i < AT_ONCE; i++) {
+        link_send(&clients[i].link, "POST", "/sandboxes", NULL);
+        waits[i] = (struct pollfd){.fd = clients[i].link.fd, .events = POLLIN};
+    }
+    while (left > 0) {
+        if (poll(waits, AT_ONCE, -1) < 0)
+            die("poll");
+        for (int i = 0; i < AT_ONCE; i++) {
+            if (waits[i].revents == 0)
+                continue;
+            read_created(&clients[i]);
+            took_ns[i] = now_ns() - start;
+            waits[i].fd = -1;
+            waits[i].revents = 0;
+            left--;
+        }
+    }
+}
+
+static void measure_crowd(const struct service *service)
+{
+    static struct client clients[AT_ONCE];
+    double ratios[AT_ONCE_ROUNDS];
+    double took_ns[AT_ONCE];
+
+    for (int i = 0; i < AT_ONCE; i++)
+        open_client(&clients[i], service, NULL);
+    for (int round = 0; round < AT_ONCE_ROUNDS; round++) {
+        double middle_ns;
+
+        create_at_once(clients, took_ns);
+        middle_ns = middle(took_ns, AT_ONCE); /* sorts them */
+        ratios[round] = took_ns[AT_ONCE - 1] / middle_ns;
+        printf("%d creates at once: the middle one %.1f ms, the slowest %.1f ms\n", AT_ONCE,
+               middle_ns / 1e6, took_ns[AT_ONCE - 1] / 1e6);
+        for (int i = 0; i < AT_ONCE; i++)
+            remove_sandbox(&clients[i]);
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+        link_close(&clients[i].link);
+    bench_goal_at_most("slowest of 50 creates at once beside the middle one",
+                       middle(ratios, AT_ONCE_ROUNDS), tail_goal);
+}
+
+/* ---- much output ---- */
+
+static void measure_flood(const struct service *service)
+{
+    static const size_t expected = (size_t)FLOOD_MB << 20;
+    double rates[FLOODS];
+    struct client client;
+    char command[128];
+
+    open_client(&client, service, NULL);
+    create(&client);
+    snprintf(command, sizeof(command),
+             "{\"command\":\"head -c %zu /dev/zero | tr '\\\\0' %c > big\"}", expected,
+             LINK_COUNTED);
+    execute(&client, command);
+    for (int i = 0; i < FLOODS; i++) {
+        double start = now_ns();
+
+        execute(&client, "{\"command\":\"cat big\"}");
+        rates[i] = FLOOD_MB / ((now_ns() - start) / 1e9);
+        if (client.link.counted != expected)
+            die("output was lost");
+    }
+    remove_sandbox(&client);
+    link_close(&client.link);
+    bench_goal_at_least_of("output to a client that reads along, none lost",
+                           middle(rates, FLOODS), flood_goal, "MB/s");
+}
+
+int main(int argc, char **argv)
+{
+    struct service service;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc != 3)
+        die("usage: bench_sandboxd GATEHOUSE FOLDER");
+    if (geteuid() != 0) {
+        printf("not root: the sandbox service is not measured\n");
+        return 0;
+    }
+    service = start_service(argv[1], argv[2]);
+    compare_with_spawn(&service);
+    measure_memory(&service);
+    measure_crowd(&service);
+    compare_images(&service);
+    measure_flood(&service);
+    stop_service(&service);
+    return bench_missed() > 0 ? BENCH_GOALS_MISSED : 0;
+}
