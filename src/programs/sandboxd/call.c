@@ -180,6 +180,14 @@ static void fail(struct exchange *exchange, int status, struct str text,
         answer(exchange, status, buf_view(&out), fields, field_count);
 }
 
+int call_write_error(void *data, struct str path, int error, struct buf *out)
+{
+    (void)data;
+    (void)path;
+    return buf_printf(out, "{\"error\":\"%s\",\"code\":%d}", err_text(error),
+                      err_http_status(error));
+}
+
 void call_fail(struct exchange *exchange, int status, const char *text)
 {
     fail(exchange, status, str_from(text), NULL, 0);

@@ -57,6 +57,8 @@ bool call_member_int(const struct json_value *object, struct str key, int64_t *o
 /* ---- answers ---- */
 
 void call_fail(struct exchange *exchange, int status, const char *text);
+/* For the HTTP server: requests that it refuses before they are calls. */
+int call_write_error(void *data, struct str path, int error, struct buf *out);
 /* The status of an error of the table. */
 void call_fail_err(struct exchange *exchange, const struct err *err);
 /* 409 with the header that says so: the sandbox had to be started anew, files are kept. */
