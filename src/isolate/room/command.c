@@ -81,16 +81,6 @@ static char *load(const struct run *run)
     return bytes;
 }
 
-static char *next_string(const struct run *run, char **rest, const char *end)
-{
-    char *string = *rest;
-
-    if (string >= end)
-        refuse(run, ERR_INVALID_REQUEST, "command", "malformed order");
-    *rest += strlen(string) + 1;
-    return string;
-}
-
 static bool has_name(char *const *variables, const char *variable)
 {
     size_t len = (size_t)(strchrnul(variable, '=') - variable) + 1;
@@ -104,26 +94,27 @@ static bool has_name(char *const *variables, const char *variable)
 static void parse(struct run *run)
 {
     const struct room_order *order = &run->job->order;
-    char *rest = load(run);
-    const char *end = rest + order->bytes;
+    char *bytes = load(run);
+    const bool is_sound = order->word_count > 0 && order->word_count <= order->bytes &&
+                          order->env_count <= order->bytes;
+    char **strings = is_sound ? calloc(room_order_strings(order), sizeof(*strings)) : NULL;
     size_t count = 0;
 
-    run->workdir = next_string(run, &rest, end);
-    if (order->word_count == 0 || order->word_count > order->bytes ||
-        order->env_count > order->bytes)
+    if (!is_sound)
         refuse(run, ERR_INVALID_REQUEST, "command", "malformed order");
     run->argv = calloc(order->word_count + 3, sizeof(*run->argv));
     run->env = calloc(order->env_count + array_size(defaults) + 1, sizeof(*run->env));
-    if (run->argv == NULL || run->env == NULL)
+    if (strings == NULL || run->argv == NULL || run->env == NULL)
         refuse(run, ERR_NO_MEMORY, "command", "no memory");
+    if (!room_order_parse(order, bytes, strings))
+        refuse(run, ERR_INVALID_REQUEST, "command", "malformed order");
+    run->workdir = strings[0];
     if (order->is_shell) {
         run->argv[count++] = strdup("/bin/sh");
         run->argv[count++] = strdup("-c");
     }
-    for (unsigned i = 0; i < order->word_count; i++)
-        run->argv[count++] = next_string(run, &rest, end);
-    for (unsigned i = 0; i < order->env_count; i++)
-        run->env[i] = next_string(run, &rest, end);
+    memcpy(run->argv + count, strings + 1, order->word_count * sizeof(*strings));
+    memcpy(run->env, strings + 1 + order->word_count, order->env_count * sizeof(*strings));
     count = order->env_count;
     for (size_t i = 0; i < array_size(defaults) - (order->has_terminal ? 0 : 1); i++)
         if (!has_name(run->env, defaults[i]))

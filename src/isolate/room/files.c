@@ -64,9 +64,10 @@ static void answer_error(struct file_call *call, const struct err *err)
     free(call);
 }
 
-/* The records of a list, which a room that was taken over may have written as it liked. */
-static bool read_entries(const char *bytes, size_t len, struct room_entry *entries, size_t count)
+bool room_list_parse(struct str list, struct room_entry *entries, size_t count)
 {
+    const char *bytes = list.ptr;
+    const size_t len = list.len;
     size_t at = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -103,7 +104,7 @@ static void answer_list(struct file_call *call, const struct room_report *report
 
     if (report->count <= ROOM_MAX_ENTRIES)
         entries = calloc(report->count + 1, sizeof(*entries));
-    if (bytes == NULL || entries == NULL || !read_entries(bytes, len, entries, report->count)) {
+    if (bytes == NULL || entries == NULL || !room_list_parse((struct str){bytes, len}, entries, report->count)) {
         err_set(&err, ERR_INTERNAL, "the sandbox sent a malformed list");
         call->listed(call->data, &err, NULL, 0);
     } else {

@@ -286,7 +286,8 @@ static bool take_order(struct first *first)
     job.bytes = packet + sizeof(job.order);
     if (job.order.kind == ROOM_ORDER_KILL)
         kill_command(first, job.order.number);
-    else if (!job.order.has_payload && job.order.bytes != (size_t)got - sizeof(job.order))
+    else if (job.order.has_payload ? job.order.kind != ROOM_ORDER_EXEC
+                                   : job.order.bytes != (size_t)got - sizeof(job.order))
         refuse(&job.order, ERR_INVALID_REQUEST, "malformed order");
     else
         carry_out(first, &job);

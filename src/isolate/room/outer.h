@@ -69,6 +69,12 @@ void room_exec_end_all(struct room *room, const struct err *why);
 void room_file_report(struct room *room, const struct room_report *report, int fd);
 void room_file_end_all(struct room *room, const struct err *why);
 
+/*
+ * The records of a list, which a room that was taken over may have written as it liked. The names
+ * lie in `list`. False if it is malformed.
+ */
+bool room_list_parse(struct str list, struct room_entry *entries, size_t count);
+
 /* Reads what a descriptor of a room holds, all of it; NULL if it is no file or larger. Free it. */
 char *room_read_memory(int fd, size_t max, size_t *out_len);
 

@@ -135,6 +135,14 @@ struct room_record {
     unsigned name_bytes; /* with its NUL; the name follows, and 0 to 7 bytes to the next record */
 };
 
+/*
+ * The strings of an order for a command, in `bytes`, which has a NUL after order->bytes. `strings`
+ * has room for room_order_strings() pointers: the directory, the words, the variables. False if
+ * there are not so many.
+ */
+size_t room_order_strings(const struct room_order *order);
+bool room_order_parse(const struct room_order *order, char *bytes, char **strings);
+
 /* Lower case letters, digits, - _ and . (not first). */
 bool room_is_name(const char *name);
 
