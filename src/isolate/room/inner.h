@@ -20,6 +20,8 @@ enum { ROOM_MAX_TREES = ROOM_TREE_LAYERS + ROOM_MAX_LAYERS };
 #define ROOM_UPPER_USR  "usr"
 #define ROOM_WORK_ROOT  "work"
 #define ROOM_WORK_USR   "workusr"
+/* In the directory of a room with limited disk space: a file system with those. */
+#define ROOM_DISK "disk"
 
 enum { ROOM_WORDS_BYTES = 160 };
 
@@ -34,6 +36,7 @@ struct room_birth {
     bool has_range;
     bool may_lack_landlock;
     bool is_in_memory;
+    bool has_disk;        /* its own files are in a file system of their own */
     bool has_usr_overlay; /* else the host's /usr, read-only */
     uint64_t disk_bytes;
     enum room_network network;
@@ -83,6 +86,15 @@ _Noreturn void room_do_file_call(const struct room_job *job);
 
 /* Makes the folders that every room begins with, below `directory_fd`. */
 int room_make_base(int directory_fd, bool has_range, struct err *err);
+
+/* Whether this machine seems to have what room_disk_make() and room_disk_mount() need. */
+bool room_disk_is_possible(void);
+
+/* Makes an empty file system in a room's directory. `disks` is a folder for this alone. Or errno. */
+int room_disk_make(int disks, int own, uint64_t bytes);
+
+/* Its mount, which nobody sees yet; -1 with errno. */
+int room_disk_mount(int own);
 
 /* Removes a tree, whatever its modes; what cannot be removed stays. */
 void room_remove_tree(int dir_fd, const char *name);

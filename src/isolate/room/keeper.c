@@ -54,6 +54,7 @@ static const char group_name[] = "gatehouse-rooms";
 static const char rooms_folder[] = "rooms";
 static const char layers_folder[] = "layers";
 static const char trash_folder[] = "trash";
+static const char disks_folder[] = "disks";
 
 struct kept {
     struct list node;
@@ -80,6 +81,7 @@ struct keeper {
     int rooms;
     int layers;
     int trash;
+    int disks;
     int usr;
     int base;
     int lock;
@@ -242,6 +244,18 @@ static int untranslated(int directory)
     return steal_fd(&tree);
 }
 
+/* A file system of its own is a mount already. */
+static int translate_disk(int mount, int users)
+{
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP,
+                              .propagation = MS_PRIVATE,
+                              .userns_fd = (unsigned)users};
+
+    if (mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+        return -1;
+    return fcntl(mount, F_DUPFD_CLOEXEC, 0);
+}
+
 /* The descriptor to send, or -1 with errno. */
 static int prepare_tree(const struct room_birth *birth, size_t index, int users)
 {
@@ -249,6 +263,8 @@ static int prepare_tree(const struct room_birth *birth, size_t index, int users)
 
     if (!birth->has_range)
         return fcntl(birth->trees[index], F_DUPFD_CLOEXEC, 0);
+    if (index == ROOM_TREE_OWN && birth->has_disk)
+        return translate_disk(birth->trees[index], users);
     tree = translate(birth->trees[index], users, index == ROOM_TREE_OWN);
     return tree < 0 && index == ROOM_TREE_USR ? untranslated(birth->trees[index]) : tree;
 }
@@ -300,23 +316,64 @@ static void forget_volatile(int own, const char *folder)
     (void)unlinkat(own, path, AT_REMOVEDIR);
 }
 
-/* The room's own files: a directory with a part for each overlay. */
-static int open_own(const struct keeper *keeper, const char *id, struct err *err)
+/* The parts for the overlays. 0 or an errno value. */
+static int make_parts(int own)
 {
     static const char *const parts[] = {ROOM_UPPER_ROOT, ROOM_UPPER_USR, ROOM_WORK_ROOT,
                                         ROOM_WORK_USR};
-    cleanup_fd int own = make_folder(keeper->rooms, id, MODE_DIRECTORY);
 
-    for (size_t i = 0; i < array_size(parts) && own >= 0; i++)
+    for (size_t i = 0; i < array_size(parts); i++)
         if (mkdirat(own, parts[i], MODE_DIRECTORY) < 0 && errno != EEXIST)
-            close(steal_fd(&own));
-    if (own >= 0) {
-        forget_volatile(own, ROOM_WORK_ROOT);
-        forget_volatile(own, ROOM_WORK_USR);
+            return errno;
+    forget_volatile(own, ROOM_WORK_ROOT);
+    forget_volatile(own, ROOM_WORK_USR);
+    return 0;
+}
+
+static bool has_name(int dir_fd, const char *name)
+{
+    return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* In place of the directory the file system in it; made now, if its files are new. */
+static int open_disk(const struct keeper *keeper, struct room_birth *birth, int *own)
+{
+    const bool is_wanted = birth->disk_bytes > 0 && keeper->abilities.has_disk_images &&
+                           !has_name(*own, ROOM_UPPER_ROOT);
+    int mount;
+    int r;
+
+    if (!has_name(*own, ROOM_DISK)) {
+        r = is_wanted ? room_disk_make(keeper->disks, *own, birth->disk_bytes) : 0;
+        if (r != 0 || !is_wanted)
+            return r;
     }
-    if (own < 0)
-        return err_set(err, err_from_errno(errno), "cannot create the files of the sandbox: %s",
-                       err_errno_text(errno));
+    mount = room_disk_mount(*own);
+    if (mount < 0)
+        return errno;
+    close(*own);
+    *own = mount;
+    birth->has_disk = birth->reached.limits_disk = true;
+    return 0;
+}
+
+/* The room's own files: a directory with a part for each overlay. */
+static int open_own(const struct keeper *keeper, const char *id, struct room_birth *birth,
+                    struct err *err)
+{
+    const bool is_new = !has_name(keeper->rooms, id);
+    cleanup_fd int own = make_folder(keeper->rooms, id, MODE_DIRECTORY);
+    int r = own < 0 ? errno : 0;
+
+    if (r == 0)
+        r = open_disk(keeper, birth, &own);
+    if (r == 0)
+        r = make_parts(own);
+    if (r != 0 && is_new)
+        room_remove_tree(keeper->rooms, id);
+    if (r != 0)
+        return err_set(err, err_from_errno(r), "cannot create the files of the sandbox: %s",
+                       err_errno_text(r));
     return steal_fd(&own);
 }
 
@@ -339,7 +396,7 @@ static int find_trees(const struct keeper *keeper, const struct room_ask *ask,
     }
     if (ask->is_in_memory)
         return 0;
-    birth->trees[ROOM_TREE_OWN] = open_own(keeper, ask->id, err);
+    birth->trees[ROOM_TREE_OWN] = open_own(keeper, ask->id, birth, err);
     return birth->trees[ROOM_TREE_OWN] < 0 ? birth->trees[ROOM_TREE_OWN] : 0;
 }
 
@@ -360,9 +417,11 @@ static int choose_limits(const struct keeper *keeper, const struct room_ask *ask
 {
     birth->limits = limits_of(keeper, ask);
     birth->is_in_memory = ask->is_in_memory;
-    birth->disk_bytes = ask->disk_bytes > 0 ? ask->disk_bytes : birth->limits.memory_bytes / 2;
+    birth->disk_bytes = ask->disk_bytes;
+    if (birth->disk_bytes == 0 && ask->is_in_memory)
+        birth->disk_bytes = birth->limits.memory_bytes / 2;
     birth->reached.limits_disk = ask->is_in_memory;
-    if (ask->disk_bytes > 0 && !ask->is_in_memory) {
+    if (ask->disk_bytes > 0 && !ask->is_in_memory && !keeper->abilities.has_disk_images) {
         if (!keeper->is_degraded)
             return err_set(err, ERR_UNSUPPORTED,
                            "disk space is limited only for files in memory on this machine");
@@ -701,6 +760,13 @@ static void take_delete(struct keeper *keeper, const struct room_ask *ask)
     }
 }
 
+static bool has_disk(const struct keeper *keeper, const char *id)
+{
+    cleanup_fd int own = open_folder(keeper->rooms, id);
+
+    return own >= 0 && has_name(own, ROOM_DISK);
+}
+
 static void take_freeze(struct keeper *keeper, const struct room_ask *ask)
 {
     struct stat about;
@@ -711,6 +777,9 @@ static void take_freeze(struct keeper *keeper, const struct room_ask *ask)
         answer_call(keeper, ask->number, ERR_BUSY, "the sandbox is running");
     else if (fstatat(keeper->rooms, ask->id, &about, AT_SYMLINK_NOFOLLOW) < 0)
         answer_call(keeper, ask->number, ERR_NOT_FOUND, "the sandbox has no files");
+    else if (has_disk(keeper, ask->id))
+        answer_call(keeper, ask->number, ERR_UNSUPPORTED,
+                    "a sandbox with limited disk space cannot become a layer");
     else if (renameat2(keeper->rooms, ask->id, keeper->layers, ask->layer, RENAME_NOREPLACE) < 0)
         answer_call(keeper, ask->number, err_from_errno(errno), err_errno_text(errno));
     else
@@ -792,6 +861,7 @@ static void probe(struct keeper *keeper)
     abilities->ids = abilities->is_root ? ROOM_IDS_RANGE : ROOM_IDS_SINGLE;
     abilities->has_landlock = landlock_abi() >= LANDLOCK_MIN_ABI;
     abilities->has_memory_disks = true;
+    abilities->has_disk_images = abilities->ids == ROOM_IDS_RANGE && room_disk_is_possible();
 }
 
 static int wait_for_probe(int socket, struct room_report *out_report)
@@ -848,6 +918,7 @@ static int find_abilities(struct keeper *keeper, struct err *err)
     /* In a container root may not have the numbers. */
     if (r < 0 && abilities->ids == ROOM_IDS_RANGE && keeper->is_degraded) {
         abilities->ids = ROOM_IDS_SINGLE;
+        abilities->has_disk_images = false;
         r = try_room(keeper, &reached, err);
     }
     if (r < 0)
@@ -889,8 +960,10 @@ static int open_directory(struct keeper *keeper, const char *path, struct err *e
     keeper->rooms = make_folder(keeper->directory, rooms_folder, MODE_OWN);
     keeper->layers = make_folder(keeper->directory, layers_folder, MODE_OWN);
     keeper->trash = make_folder(keeper->directory, trash_folder, MODE_OWN);
+    keeper->disks = make_folder(keeper->directory, disks_folder, MODE_OWN);
     keeper->usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (keeper->rooms < 0 || keeper->layers < 0 || keeper->trash < 0 || keeper->usr < 0)
+    if (keeper->rooms < 0 || keeper->layers < 0 || keeper->trash < 0 ||
+        keeper->disks < 0 || keeper->usr < 0)
         return err_set(err, err_from_errno(errno), "cannot create the directory: %s",
                        err_errno_text(errno));
     return 0;

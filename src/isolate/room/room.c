@@ -555,6 +555,9 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
     if (plan->layer_count > ROOM_MAX_LAYERS)
         return err_set_field(err, ERR_TOO_LARGE, "layers", "a sandbox has at most %d layers",
                              ROOM_MAX_LAYERS);
+    if (plan->disk_bytes > 0 && !plan->is_in_memory && plan->disk_bytes < ROOM_LEAST_DISK_BYTES)
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "disk", "disk space is at least %d MiB",
+                             ROOM_LEAST_DISK_BYTES >> 20);
     layers = calloc(plan->layer_count + 1, sizeof(*layers));
     room = calloc(1, sizeof(*room));
     if (layers == NULL || room == NULL)

@@ -42,6 +42,7 @@ enum {
     ROOM_PATH_BYTES = 4096,
     ROOM_USER = 1000, /* uid and gid of commands and files */
     ROOM_PIPE_GRACE_MS = 250,
+    ROOM_LEAST_DISK_BYTES = 16 << 20, /* for files that stay */
 };
 
 #define ROOM_HOME         "/home/user"
@@ -127,7 +128,8 @@ struct room_plan {
     unsigned processes;
     /*
      * 0: not limited. Otherwise is_in_memory, or has_disk_images is needed, or is_degraded, which
-     * leaves it unlimited. Decided when the room's files are created; later starts keep that.
+     * leaves it unlimited. Decided when the room's files are created; later starts keep that. At
+     * least ROOM_LEAST_DISK_BYTES.
      */
     uint64_t disk_bytes;
     bool is_in_memory; /* its files are lost when it stops; default disk_bytes: memory_bytes / 2 */

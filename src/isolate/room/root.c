@@ -221,8 +221,7 @@ static int mount_dev(struct room_birth *birth)
 static int mount_proc(struct room_birth *birth)
 {
     /* Without a range the user may be one to whom sysctls belong. */
-    const unsigned long flags =
-        MS_NOSUID | MS_NODEV | MS_NOEXEC | (birth->has_range ? 0 : MS_RDONLY);
+    const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
 
     say(birth, "/proc");
     if (mount("proc", "m/proc", "proc", flags, NULL) < 0)

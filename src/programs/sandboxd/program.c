@@ -24,6 +24,7 @@
 #include "loop/timer.h"
 #include "net/http/server.h"
 #include "programs/sandboxd/api.h"
+#include "programs/sandboxd/call.h"
 #include "programs/sandboxd/servicefile.h"
 #include "session/state.h"
 
@@ -195,6 +196,8 @@ static int start_keeper(struct program *program, const struct option_values *val
         .libexec = GATEHOUSE_LIBEXECDIR,
         .error_fd = STDERR_FILENO,
         .is_degraded = options_is_on(values, SANDBOXD_OPTION_ALLOW_WEAKER),
+        .memory_bytes = (uint64_t)options_int(values, SANDBOXD_OPTION_TOTAL_MEMORY),
+        .processes = (unsigned)options_int(values, SANDBOXD_OPTION_TOTAL_PIDS),
         .on_end = on_keeper_end,
         .data = program,
     };
@@ -209,6 +212,11 @@ static int start_keeper(struct program *program, const struct option_values *val
         (void)poll(NULL, 0, KEEPER_WAIT_MS);
         r = room_keeper_new(program->loop, &config, &program->keeper, err);
     }
+    if (r == 0 && !config.is_degraded && options_int(values, SANDBOXD_OPTION_DISK_SIZE) > 0 &&
+        !room_keeper_abilities(program->keeper)->has_disk_images)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "--disk-size needs root, loop devices and mke2fs; leave it away, or say "
+                       "--allow-weaker to serve without the limit");
     return r;
 }
 
@@ -271,6 +279,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .keeper = program->keeper,
         .idle_stop_ms = options_int(values, SANDBOXD_OPTION_IDLE_STOP),
         .idle_delete_ms = options_int(values, SANDBOXD_OPTION_IDLE_DELETE),
+        .disk_bytes = (uint64_t)options_int(values, SANDBOXD_OPTION_DISK_SIZE),
         .max_sandboxes = (unsigned)options_int(values, SANDBOXD_OPTION_MAX_SANDBOXES),
         .build_network = options_choice(values, SANDBOXD_OPTION_BUILD_NET) == SANDBOXD_NET_HOST
                              ? ROOM_NETWORK_HOST
@@ -280,6 +289,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .on_request = api_handle,
         .data = &program->api,
         .on_access = on_access,
+        .write_error = call_write_error,
         .max_connections = MAX_CONNECTIONS,
         .max_per_address = MAX_CONNECTIONS,
         .max_unmarked = MAX_UNMARKED,

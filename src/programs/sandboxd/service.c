@@ -257,6 +257,7 @@ static void start(struct sandbox *sandbox)
         .memory_bytes = (uint64_t)sandbox->record.memory_mb << 20,
         .cpu_percent = (unsigned)sandbox->record.cpu_percent,
         .processes = (unsigned)sandbox->record.pids_max,
+        .disk_bytes = service->config.disk_bytes,
         .on_end = on_room_end,
         .data = sandbox,
     };
