@@ -71,8 +71,16 @@ static inline int scene_keeper(struct scene *scene, struct err *err)
                                               .on_end = scene_on_keeper_end,
                                               .data = scene};
 
+    int r = ERR_BUSY;
+
     scene->keeper_ended = false;
-    return room_keeper_new(scene->loop, &config, &scene->keeper, err);
+    /* What an earlier keeper had may still be ending. */
+    for (int i = 0; i < PATIENCE_MS && r == ERR_BUSY; i++) {
+        r = room_keeper_new(scene->loop, &config, &scene->keeper, err);
+        if (r == ERR_BUSY)
+            usleep(1000);
+    }
+    return r;
 }
 
 static inline void scene_open(struct scene *scene)

@@ -383,8 +383,12 @@ static void on_keeper_exit(void *data, struct child_exit exit)
 
     (void)exit;
     child_free(steal_ptr(&keeper->process));
-    /* First what it has still said; then its socket is at its end. */
+    /*
+     * First what it has still said. Its socket need not be at its end by then: first processes
+     * that wait for a room have copies of it, and die after it.
+     */
     on_keeper_ready(keeper);
+    end_keeper(keeper);
 }
 
 /* ---- Starting the keeper ---- */

@@ -617,7 +617,7 @@ static _Noreturn void be_service(pid_t parent, int ready)
     static struct scene_run runs[SERVED_ROOMS];
     struct scene own = scene;
     struct err err = ERR_INIT;
-    int r = ERR_BUSY;
+    int r;
 
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
         _exit(1);
@@ -626,9 +626,7 @@ static _Noreturn void be_service(pid_t parent, int ready)
     if (loop_new(&clock_system, &own.loop) < 0)
         _exit(1);
     snprintf(own.directory + strlen(own.directory), 8, "-other");
-    /* What is left of an earlier one may still be ending. */
-    for (int i = 0; i < PATIENCE_MS && r == ERR_BUSY; i++, usleep(1000))
-        r = scene_keeper(&own, &err);
+    r = scene_keeper(&own, &err);
     for (int i = 0; i < SERVED_ROOMS && r == 0; i++) {
         char id[8];
 
