@@ -132,6 +132,21 @@ static int set_names(const struct room_seed *seed, struct room_birth *birth)
     return any < 0 || ioctl(any, SIOCSIFFLAGS, &request) < 0 ? errno : 0;
 }
 
+/* What all rooms share is mounted while nobody waits. */
+static int prepare_root(const struct room_seed *seed, struct room_birth *birth)
+{
+    int trees[2] = {-1, -1};
+
+    say(birth, "the root");
+    for (size_t i = 0; i < array_size(trees) && seed->has_range; i++) {
+        char byte;
+
+        if (packet_receive(seed->gate, &byte, 1, &trees[i], 1, 0) != 1 || trees[i] < 0)
+            return ECANCELED;
+    }
+    return seed->has_range ? room_prepare_root(trees[0], trees[1], birth) : 0;
+}
+
 /* False if the room is not wanted any more. */
 static bool receive_birth(int gate, struct room_birth *out_birth)
 {
@@ -141,6 +156,8 @@ static bool receive_birth(int gate, struct room_birth *out_birth)
     for (size_t i = 0; i < out_birth->tree_count; i++) {
         char byte;
 
+        if (out_birth->has_range && (i == ROOM_TREE_BASE || i == ROOM_TREE_USR))
+            continue;
         if (packet_receive(gate, &byte, 1, &out_birth->trees[i], 1, 0) != 1)
             return false;
     }
@@ -362,7 +379,8 @@ static _Noreturn void fail(struct room_birth *birth, int errno_value)
 _Noreturn void room_live(const struct room_seed *seed)
 {
     static int (*const early[])(const struct room_seed *seed,
-                                struct room_birth *birth) = {become_user, enter_group, set_names};
+                                struct room_birth *birth) = {become_user, enter_group, set_names,
+                                                            prepare_root};
     static int (*const steps[])(struct room_birth * birth) = {
         enter_limits, room_build_root, keep_descriptors, watch_children, confine};
     static struct room_birth birth;

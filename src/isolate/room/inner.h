@@ -30,12 +30,14 @@ enum { ROOM_TOOK_TOO_LONG = 2 };
 
 /*
  * What a room is made of. The keeper sends it to the room's first process, which may have been
- * waiting for it, together with the socket to the service; then the trees, each with a packet.
+ * waiting for it, together with the socket to the service; then the trees, each with a packet. If
+ * the room has a range, the two that all rooms share have come before.
  */
 struct room_birth {
     bool has_range;
     bool may_lack_landlock;
     bool is_in_memory;
+    bool is_new;          /* it had no files */
     bool has_disk;        /* its own files are in a file system of their own */
     bool has_usr_overlay; /* else the host's /usr, read-only */
     uint64_t disk_bytes;
@@ -65,6 +67,12 @@ struct room_seed {
  * builds the room around itself, reports, and serves.
  */
 _Noreturn void room_live(const struct room_seed *seed);
+
+/*
+ * Mounts what all rooms with a range share, before the room is known; without a range, the next one
+ * does that. 0 or an errno value.
+ */
+int room_prepare_root(int base, int usr, struct room_birth *birth);
 
 /* Mounts all and makes it the root. 0 or an errno value. */
 int room_build_root(struct room_birth *birth);

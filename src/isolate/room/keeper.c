@@ -47,6 +47,8 @@ enum { RANGE_FIRST = 0x70000000, RANGE_SIZE = 1 << 16, MAX_RANGES = 4094 };
  */
 enum { MAX_SPARES = 3, SPARE_PAUSE_MS = 1 };
 
+enum { MUCH_TRASH = 64, TRASH_PAUSE_MS = 20 };
+
 enum { GROUP_MEMORY_PERCENT = 80, GROUP_PROCESSES = 4096, MODE_OWN = 0700, MODE_DIRECTORY = 0755 };
 
 static const char group_name[] = "gatehouse-rooms";
@@ -55,6 +57,7 @@ static const char rooms_folder[] = "rooms";
 static const char layers_folder[] = "layers";
 static const char trash_folder[] = "trash";
 static const char disks_folder[] = "disks";
+static const char fresh_folder[] = "fresh";
 
 struct kept {
     struct list node;
@@ -82,6 +85,7 @@ struct keeper {
     int layers;
     int trash;
     int disks;
+    int fresh; /* empty files of rooms, numbered */
     int usr;
     int base;
     int lock;
@@ -93,9 +97,12 @@ struct keeper {
     struct list kept;
     struct list spares;
     size_t spare_count;
+    unsigned fresh_first;
+    unsigned fresh_next;
     pid_t remover;
     bool has_trash;
     unsigned trashed;
+    unsigned trash_removed; /* of `trashed`, when the last remover was started */
     unsigned last_range;
     unsigned char ranges[MAX_RANGES / 8 + 1];
     struct seccomp_program calls;
@@ -161,14 +168,16 @@ static _Noreturn void empty_trash(int trash)
     _exit(0);
 }
 
-/* One process at a time, in the background. */
-static void start_remover(struct keeper *keeper)
+/* One process at a time, in the background: when there is much, or when nobody wants anything. */
+static void start_remover(struct keeper *keeper, bool is_idle)
 {
     enum { LOW_PRIORITY = 10 };
 
-    if (!keeper->has_trash || keeper->remover > 0)
+    if (!keeper->has_trash || keeper->remover > 0 ||
+        (!is_idle && keeper->trashed - keeper->trash_removed < MUCH_TRASH))
         return;
     keeper->has_trash = false;
+    keeper->trash_removed = keeper->trashed;
     keeper->remover = fork();
     if (keeper->remover != 0)
         return;
@@ -259,14 +268,25 @@ static int translate_disk(int mount, int users)
 /* The descriptor to send, or -1 with errno. */
 static int prepare_tree(const struct room_birth *birth, size_t index, int users)
 {
-    int tree;
-
     if (!birth->has_range)
         return fcntl(birth->trees[index], F_DUPFD_CLOEXEC, 0);
     if (index == ROOM_TREE_OWN && birth->has_disk)
         return translate_disk(birth->trees[index], users);
-    tree = translate(birth->trees[index], users, index == ROOM_TREE_OWN);
-    return tree < 0 && index == ROOM_TREE_USR ? untranslated(birth->trees[index]) : tree;
+    return translate(birth->trees[index], users, index == ROOM_TREE_OWN);
+}
+
+/* To a first process with a range, before its room is known. 0 or an errno value. */
+static int send_shared(const struct keeper *keeper, int gate, int users)
+{
+    cleanup_fd int base = translate(keeper->base, users, false);
+    cleanup_fd int usr = translate(keeper->usr, users, false);
+
+    if (usr < 0)
+        usr = untranslated(keeper->usr);
+    if (base < 0 || usr < 0 || packet_send(gate, STR("t"), &base, 1, 0) < 0 ||
+        packet_send(gate, STR("t"), &usr, 1, 0) < 0)
+        return errno;
+    return 0;
 }
 
 /* 0 or an errno value. */
@@ -276,12 +296,13 @@ static int send_birth(const struct room_birth *birth, int gate, int users)
         0)
         return errno;
     for (size_t i = 0; i < birth->tree_count; i++) {
-        const bool has_tree = i != ROOM_TREE_OWN || !birth->is_in_memory;
+        const bool is_sent = birth->has_range && (i == ROOM_TREE_BASE || i == ROOM_TREE_USR);
+        const bool has_tree = !is_sent && (i != ROOM_TREE_OWN || !birth->is_in_memory);
         cleanup_fd int tree = has_tree ? prepare_tree(birth, i, users) : -1;
 
         if (has_tree && tree < 0)
             return errno;
-        if (packet_send(gate, STR("t"), &tree, has_tree ? 1 : 0, 0) < 0)
+        if (!is_sent && packet_send(gate, STR("t"), &tree, has_tree ? 1 : 0, 0) < 0)
             return errno;
     }
     return 0;
@@ -357,19 +378,53 @@ static int open_disk(const struct keeper *keeper, struct room_birth *birth, int 
     return 0;
 }
 
+/* ---- Empty files ---- */
+
+/* Prepares the directory of a room to come. */
+static void add_fresh(struct keeper *keeper)
+{
+    cleanup_fd int own = -1;
+    char name[16];
+
+    snprintf(name, sizeof(name), "%u", keeper->fresh_next);
+    own = make_folder(keeper->fresh, name, MODE_DIRECTORY);
+    if (own >= 0 && make_parts(own) == 0)
+        keeper->fresh_next++;
+}
+
+/* Makes one of them the room's; false if there is none, or if the room has files. */
+static bool take_fresh(struct keeper *keeper, const char *id)
+{
+    char name[16];
+
+    if (keeper->fresh_first == keeper->fresh_next)
+        return false;
+    snprintf(name, sizeof(name), "%u", keeper->fresh_first);
+    if (renameat2(keeper->fresh, name, keeper->rooms, id, RENAME_NOREPLACE) == 0) {
+        keeper->fresh_first++;
+        return true;
+    }
+    if (errno != EEXIST) /* not even there: another time */
+        keeper->fresh_first++;
+    return false;
+}
+
 /* The room's own files: a directory with a part for each overlay. */
-static int open_own(const struct keeper *keeper, const char *id, struct room_birth *birth,
+static int open_own(struct keeper *keeper, const char *id, struct room_birth *birth,
                     struct err *err)
 {
-    const bool is_new = !has_name(keeper->rooms, id);
-    cleanup_fd int own = make_folder(keeper->rooms, id, MODE_DIRECTORY);
-    int r = own < 0 ? errno : 0;
+    const bool is_fresh = birth->disk_bytes == 0 && take_fresh(keeper, id);
+    cleanup_fd int own = -1;
+    int r;
 
-    if (r == 0)
+    birth->is_new = is_fresh || !has_name(keeper->rooms, id);
+    own = is_fresh ? open_folder(keeper->rooms, id) : make_folder(keeper->rooms, id, MODE_DIRECTORY);
+    r = own < 0 ? errno : 0;
+    if (r == 0 && !is_fresh)
         r = open_disk(keeper, birth, &own);
-    if (r == 0)
+    if (r == 0 && !is_fresh)
         r = make_parts(own);
-    if (r != 0 && is_new)
+    if (r != 0 && birth->is_new)
         room_remove_tree(keeper->rooms, id);
     if (r != 0)
         return err_set(err, err_from_errno(r), "cannot create the files of the sandbox: %s",
@@ -377,7 +432,7 @@ static int open_own(const struct keeper *keeper, const char *id, struct room_bir
     return steal_fd(&own);
 }
 
-static int find_trees(const struct keeper *keeper, const struct room_ask *ask,
+static int find_trees(struct keeper *keeper, const struct room_ask *ask,
                       const char (*layers)[ROOM_ID_BYTES], struct room_birth *birth,
                       struct err *err)
 {
@@ -515,7 +570,9 @@ static int bear(const struct keeper *keeper, enum room_network network, struct k
     }
     r = kept->pid < 0 ? errno : 0;
     close(gate[1]);
-    return r == 0 && seed.has_range ? give_range(kept) : r;
+    if (r == 0 && seed.has_range)
+        r = give_range(kept);
+    return r == 0 && seed.has_range ? send_shared(keeper, kept->gate, kept->users) : r;
 }
 
 /* One that waits for its room. */
@@ -558,6 +615,18 @@ static void add_spare(struct keeper *keeper)
         return;
     list_append(&keeper->spares, &kept->node);
     keeper->spare_count++;
+    if (keeper->fresh_next - keeper->fresh_first < MAX_SPARES)
+        add_fresh(keeper);
+}
+
+/* Which spare ones have. */
+static bool has_default_limits(const struct keeper *keeper, const struct cgroup_limits *limits)
+{
+    const struct room_ask defaults = {0};
+    const struct cgroup_limits usual = limits_of(keeper, &defaults);
+
+    return limits->memory_bytes == usual.memory_bytes && limits->cpu_percent == usual.cpu_percent &&
+           limits->processes == usual.processes;
 }
 
 /* A spare one, if it can have these limits, or a new one. */
@@ -567,7 +636,8 @@ static int take_first(struct keeper *keeper, const struct room_birth *birth, str
     if (birth->network == ROOM_NETWORK_NONE && !list_is_empty(&keeper->spares)) {
         struct kept *kept = list_entry(keeper->spares.next, struct kept, node);
 
-        if (cgroup_leaf_change(&kept->leaf, &birth->limits)) {
+        if (has_default_limits(keeper, &birth->limits) ||
+            cgroup_leaf_change(&kept->leaf, &birth->limits)) {
             list_remove(&kept->node);
             keeper->spare_count--;
             *out_kept = kept;
@@ -582,7 +652,7 @@ static int take_first(struct keeper *keeper, const struct room_birth *birth, str
 /* Whether one of the layers has something in /usr, or the room itself. */
 static bool changes_usr(const struct room_birth *birth)
 {
-    for (size_t i = 0; i < birth->tree_count; i++) {
+    for (size_t i = birth->is_new ? ROOM_TREE_LAYERS : 0; i < birth->tree_count; i++) {
         int usr = i != ROOM_TREE_BASE && i != ROOM_TREE_USR && birth->trees[i] >= 0
                       ? open_folder(birth->trees[i], ROOM_UPPER_USR)
                       : -1;
@@ -961,9 +1031,12 @@ static int open_directory(struct keeper *keeper, const char *path, struct err *e
     keeper->layers = make_folder(keeper->directory, layers_folder, MODE_OWN);
     keeper->trash = make_folder(keeper->directory, trash_folder, MODE_OWN);
     keeper->disks = make_folder(keeper->directory, disks_folder, MODE_OWN);
+    if (keeper->trash >= 0 && has_name(keeper->directory, fresh_folder))
+        (void)throw_away(keeper, keeper->directory, fresh_folder); /* of one who was killed */
+    keeper->fresh = make_folder(keeper->directory, fresh_folder, MODE_OWN);
     keeper->usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (keeper->rooms < 0 || keeper->layers < 0 || keeper->trash < 0 ||
-        keeper->disks < 0 || keeper->usr < 0)
+        keeper->disks < 0 || keeper->fresh < 0 || keeper->usr < 0)
         return err_set(err, err_from_errno(errno), "cannot create the directory: %s",
                        err_errno_text(errno));
     return 0;
@@ -1085,6 +1158,16 @@ static void fill_spares(struct keeper *keeper)
         add_spare(keeper);
 }
 
+/* How long to wait for an order before the next thing in the background. */
+static int pause_ms(const struct keeper *keeper)
+{
+    if (!keeper->is_ready)
+        return -1;
+    if (keeper->spare_count < MAX_SPARES)
+        return SPARE_PAUSE_MS;
+    return keeper->has_trash && keeper->remover <= 0 ? TRASH_PAUSE_MS : -1;
+}
+
 static void raise_descriptors(void)
 {
     struct rlimit limit;
@@ -1120,11 +1203,9 @@ int room_keep(int lifeline)
     waits[2] = (struct pollfd){.fd = lifeline, .events = POLLIN};
     for (;;) {
         struct signalfd_siginfo about;
+        const int ready = poll(waits, array_size(waits), pause_ms(&keeper));
 
-        /* One spare at a time, between answers. */
-        if (poll(waits, array_size(waits),
-                 keeper.is_ready && keeper.spare_count < MAX_SPARES ? SPARE_PAUSE_MS : -1) < 0 &&
-            errno != EINTR)
+        if (ready < 0 && errno != EINTR)
             break;
         if ((waits[1].revents & POLLIN) != 0 && read(keeper.signals, &about, sizeof(about)) > 0)
             reap(&keeper);
@@ -1133,7 +1214,7 @@ int room_keep(int lifeline)
         if (waits[2].revents != 0)
             break;
         if (keeper.is_ready) {
-            start_remover(&keeper);
+            start_remover(&keeper, ready == 0 && keeper.spare_count == MAX_SPARES);
             fill_spares(&keeper);
         }
     }

@@ -45,7 +45,7 @@ static const char *const system_folders[] = {"bin",   "sbin",   "lib", "lib32",
                                              "lib64", "libx32", "opt", "nix"};
 
 /* Names of keys, which no namespace separates. */
-static const char *const hidden_of_proc[] = {"proc/keys", "proc/key-users"};
+static const char *const hidden_of_proc[] = {"keys", "key-users"};
 
 static void say(struct room_birth *birth, const char *what)
 {
@@ -81,10 +81,10 @@ static int find_here(int directory, int *out_fd)
     return 0;
 }
 
-/* With a range they came as mounts. Before anything is mounted over the way to them. */
+/* Without a range: with one they come as mounts. */
 static int cut_trees(struct room_birth *birth)
 {
-    for (size_t i = 0; i < birth->tree_count && !birth->has_range; i++) {
+    for (size_t i = 0; i < birth->tree_count; i++) {
         cleanup_fd int found = -1;
         int r;
 
@@ -99,18 +99,24 @@ static int cut_trees(struct room_birth *birth)
     return 0;
 }
 
+static int lay_tree(size_t index, int tree)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "%zu", index);
+    return mkdir(name, MODE_DIRECTORY) < 0 ? errno : box_lay(tree, AT_FDCWD, name);
+}
+
+/* Those that differ from room to room. */
 static int lay_trees(struct room_birth *birth)
 {
     for (size_t i = 0; i < birth->tree_count; i++) {
-        char name[32];
         int r = 0;
 
-        if (i == ROOM_TREE_OWN && birth->is_in_memory)
+        if (i == ROOM_TREE_BASE || i == ROOM_TREE_USR ||
+            (i == ROOM_TREE_OWN && birth->is_in_memory))
             continue;
-        snprintf(name, sizeof(name), "%zu", i);
-        if (mkdir(name, MODE_DIRECTORY) < 0)
-            return errno;
-        r = box_lay(birth->trees[i], AT_FDCWD, name);
+        r = lay_tree(i, birth->trees[i]);
         if (r != 0)
             return r;
     }
@@ -196,9 +202,10 @@ static int mount_dev(struct room_birth *birth)
     cleanup_fd int dev = -1;
 
     say(birth, "/dev");
-    if (mount("tmpfs", "m/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64m,mode=0755") < 0)
+    if (mkdir("d", MODE_DIRECTORY) < 0 ||
+        mount("tmpfs", "d", "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64m,mode=0755") < 0)
         return errno;
-    dev = open("m/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    dev = open("d", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dev < 0)
         return errno;
     for (size_t i = 0; i < array_size(devices); i++) {
@@ -212,7 +219,7 @@ static int mount_dev(struct room_birth *birth)
             return errno;
     if (mkdirat(dev, "pts", MODE_DIRECTORY) < 0 || mkdirat(dev, "shm", MODE_SHARED) < 0)
         return errno;
-    return mount("devpts", "m/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+    return mount("devpts", "d/pts", "devpts", MS_NOSUID | MS_NOEXEC,
                  "newinstance,ptmxmode=0666,mode=0620") < 0
                ? errno
                : 0;
@@ -224,14 +231,14 @@ static int mount_proc(struct room_birth *birth)
     const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
 
     say(birth, "/proc");
-    if (mount("proc", "m/proc", "proc", flags, NULL) < 0)
+    if (mkdir("p", MODE_DIRECTORY) < 0 || mount("proc", "p", "proc", flags, NULL) < 0)
         return errno;
     for (size_t i = 0; i < array_size(hidden_of_proc); i++) {
         char path[32];
         cleanup_fd int tree = -1;
         int r;
 
-        snprintf(path, sizeof(path), "m/%s", hidden_of_proc[i]);
+        snprintf(path, sizeof(path), "p/%s", hidden_of_proc[i]);
         if (access(path, F_OK) < 0)
             continue;
         r = box_cut_out(AT_FDCWD, "/dev/null", MOUNT_ATTR_RDONLY, &tree);
@@ -275,25 +282,52 @@ static int change_root(void)
     return 0;
 }
 
-int room_build_root(struct room_birth *birth)
+int room_prepare_root(int base, int usr, struct room_birth *birth)
 {
-    int r = 0;
+    int r;
 
     say(birth, "the root");
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("tmpfs", scratch, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") < 0 ||
+        chdir(scratch) < 0 || mkdir("m", MODE_DIRECTORY) < 0)
         return errno;
-    r = cut_trees(birth);
-    if (r != 0)
-        return r;
-    if (mount("tmpfs", scratch, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") < 0 ||
-        chdir(scratch) < 0)
-        return errno;
-    if (birth->is_in_memory)
+    r = lay_tree(ROOM_TREE_BASE, base);
+    if (r == 0)
+        r = lay_tree(ROOM_TREE_USR, usr);
+    if (r == 0)
+        r = mount_proc(birth);
+    if (r == 0)
+        r = mount_dev(birth);
+    return r;
+}
+
+/* Before anything is mounted over the way to the trees. */
+static int prepare_late(struct room_birth *birth)
+{
+    int r = cut_trees(birth);
+
+    return r != 0 ? r
+                  : room_prepare_root(birth->trees[ROOM_TREE_BASE], birth->trees[ROOM_TREE_USR],
+                                      birth);
+}
+
+static int place_prepared(void)
+{
+    return move_mount(AT_FDCWD, "p", AT_FDCWD, "m/proc", 0) < 0 ||
+                   move_mount(AT_FDCWD, "d", AT_FDCWD, "m/dev", 0) < 0
+               ? errno
+               : 0;
+}
+
+int room_build_root(struct room_birth *birth)
+{
+    int r = birth->has_range ? 0 : prepare_late(birth);
+
+    say(birth, "the root");
+    if (r == 0 && birth->is_in_memory)
         r = lay_memory(birth);
     if (r == 0)
         r = lay_trees(birth);
-    if (r == 0 && mkdir("m", MODE_DIRECTORY) < 0)
-        r = errno;
     if (r == 0)
         say(birth, "the overlay");
     if (r == 0)
@@ -306,10 +340,10 @@ int room_build_root(struct room_birth *birth)
         say(birth, system_folders[i]);
         r = show_folder(system_folders[i]);
     }
-    if (r == 0)
-        r = mount_proc(birth);
-    if (r == 0)
-        r = mount_dev(birth);
+    if (r == 0) {
+        say(birth, "/proc and /dev");
+        r = place_prepared();
+    }
     if (r == 0 && birth->network == ROOM_NETWORK_HOST) {
         say(birth, "the name servers");
         r = show_resolver();
