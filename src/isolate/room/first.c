@@ -132,19 +132,16 @@ static int set_names(const struct room_seed *seed, struct room_birth *birth)
     return any < 0 || ioctl(any, SIOCSIFFLAGS, &request) < 0 ? errno : 0;
 }
 
-/* What all rooms share is mounted while nobody waits. */
-static int prepare_root(const struct room_seed *seed, struct room_birth *birth)
+/* The trees that all rooms share, which the keeper sends to each room with a range. */
+static int receive_shared(const struct room_seed *seed, int out_trees[2])
 {
-    int trees[2] = {-1, -1};
-
-    say(birth, "the root");
-    for (size_t i = 0; i < array_size(trees) && seed->has_range; i++) {
+    for (int i = 0; i < 2 && seed->has_range; i++) {
         char byte;
 
-        if (packet_receive(seed->gate, &byte, 1, &trees[i], 1, 0) != 1 || trees[i] < 0)
+        if (packet_receive(seed->gate, &byte, 1, &out_trees[i], 1, 0) != 1 || out_trees[i] < 0)
             return ECANCELED;
     }
-    return seed->has_range ? room_prepare_root(trees[0], trees[1], birth) : 0;
+    return 0;
 }
 
 /* False if the room is not wanted any more. */
@@ -379,14 +376,14 @@ static _Noreturn void fail(struct room_birth *birth, int errno_value)
 _Noreturn void room_live(const struct room_seed *seed)
 {
     static int (*const early[])(const struct room_seed *seed,
-                                struct room_birth *birth) = {become_user, enter_group, set_names,
-                                                            prepare_root};
+                                struct room_birth *birth) = {become_user, enter_group, set_names};
     static int (*const steps[])(struct room_birth * birth) = {
         enter_limits, room_build_root, keep_descriptors, watch_children, confine};
     static struct room_birth birth;
     static struct room_birth early_birth; /* for what it is about */
     static struct first first;
     struct room_report news = {.kind = ROOM_REPORT_READY};
+    int shared[2] = {-1, -1};
     int r = 0;
 
     calls = seed->calls;
@@ -394,6 +391,11 @@ _Noreturn void room_live(const struct room_seed *seed)
     (void)prctl(PR_SET_NAME, "gatehouse-spare", 0, 0, 0);
     for (size_t i = 0; i < array_size(early) && r == 0; i++)
         r = early[i](seed, &early_birth);
+    if (receive_shared(seed, shared) != 0)
+        _exit(EXIT_FAILURE);
+    /* While nobody waits. */
+    if (r == 0 && seed->has_range)
+        r = room_prepare_root(shared[0], shared[1], &early_birth);
     if (!receive_birth(seed->gate, &birth))
         _exit(EXIT_FAILURE);
     (void)prctl(PR_SET_NAME, "gatehouse-init", 0, 0, 0);
