@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -21,6 +22,7 @@ enum {
     TEXT_MAX_BYTES = 64 << 10,
     EVENTS_MAX_BYTES = 4096,
     CPU_PERIOD_US = 100000,
+    SWEEP_EVERY_MS = 100,
     USER_PROCESSES = 32768,      /* of a user without a limit */
     USER_LEAST_PROCESSES = 4096, /* with fewer, half of them may be in use already */
 };
@@ -202,7 +204,7 @@ static bool set_limit(int dir_fd, const char *leaf, bool is_v2, enum cgroup_limi
 }
 
 /* Removes cgroups of dead processes; the kernel removes only empty ones. */
-static void sweep(int dir_fd)
+static void sweep_dir(int dir_fd)
 {
     int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -293,7 +295,7 @@ static bool make_dir(struct cgroup_leaf *leaf, int above_fd, const struct cgroup
                                  : fcntl(above_fd, F_DUPFD_CLOEXEC, 0);
     if (parent_fd < 0)
         return false;
-    sweep(parent_fd);
+    sweep_dir(parent_fd);
     if (mkdirat(parent_fd, leaf->name, 0755) < 0)
         return false;
     snprintf(path, sizeof(path), "%s/cgroup.procs", leaf->name);
@@ -333,6 +335,117 @@ static bool hold(struct cgroup_leaf *leaf, const struct where *where,
     return make_dir(leaf, above, limits, true, limit);
 }
 
+/* ---- More leaves of the same group ---- */
+
+/*
+ * Where the last leaf of a group was made. A keeper of sandboxes makes one leaf after the other, and
+ * finding these places takes longer than the rest.
+ */
+static struct {
+    char name[CGROUP_NAME_BYTES]; /* empty: none */
+    uint64_t memory_bytes;
+    unsigned processes;
+    size_t dir_count;
+    struct {
+        int group_fd;
+        bool is_v2;
+        bool holds[CGROUP_LIMITS];
+    } dirs[CGROUP_MAX_DIRS];
+    enum cgroup_hold holds[CGROUP_LIMITS];
+    struct timespec swept;
+} known;
+
+static void forget_group(void)
+{
+    for (size_t i = 0; i < known.dir_count; i++)
+        close(known.dirs[i].group_fd);
+    known.dir_count = 0;
+    known.name[0] = '\0';
+}
+
+/* All limits must have been asked for: another leaf may ask for more. */
+static void remember_group(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
+{
+    forget_group();
+    for (int i = 0; i < CGROUP_LIMITS; i++)
+        if (value_of(limits, (enum cgroup_limit)i) == 0)
+            return;
+    for (size_t i = 0; i < leaf->dir_count; i++) {
+        int fd = fcntl(leaf->dirs[i].parent_fd, F_DUPFD_CLOEXEC, 0);
+
+        if (fd < 0) {
+            forget_group();
+            return;
+        }
+        known.dirs[i].group_fd = fd;
+        known.dirs[i].is_v2 = leaf->dirs[i].is_v2;
+        for (int limit = 0; limit < CGROUP_LIMITS; limit++)
+            known.dirs[i].holds[limit] =
+                leaf->holds[limit] == CGROUP_BY_GROUP &&
+                set_limit(leaf->dirs[i].parent_fd, leaf->name, leaf->dirs[i].is_v2,
+                          (enum cgroup_limit)limit, value_of(limits, (enum cgroup_limit)limit));
+        known.dir_count++;
+    }
+    memcpy(known.holds, leaf->holds, sizeof(known.holds));
+    known.memory_bytes = limits->group_memory_bytes;
+    known.processes = limits->group_processes;
+    snprintf(known.name, sizeof(known.name), "%s", limits->group);
+}
+
+static bool is_known(const struct cgroup_limits *limits)
+{
+    return known.name[0] != '\0' && limits->group != NULL && strcmp(known.name, limits->group) == 0 &&
+           known.memory_bytes == limits->group_memory_bytes &&
+           known.processes == limits->group_processes;
+}
+
+/* What killed processes left, now and then. */
+static void sweep_known(void)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK_MONOTONIC, &now) < 0 ||
+        (now.tv_sec - known.swept.tv_sec) * 1000 + (now.tv_nsec - known.swept.tv_nsec) / 1000000 <
+            SWEEP_EVERY_MS)
+        return;
+    known.swept = now;
+    for (size_t i = 0; i < known.dir_count; i++)
+        sweep_dir(known.dirs[i].group_fd);
+}
+
+/* False: not as before; nothing is left of it then. */
+static bool make_known(struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
+{
+    sweep_known();
+    for (size_t i = 0; i < known.dir_count; i++) {
+        const int group_fd = known.dirs[i].group_fd;
+        char path[CGROUP_NAME_BYTES + sizeof("/cgroup.procs")];
+        cleanup_fd int parent_fd = fcntl(group_fd, F_DUPFD_CLOEXEC, 0);
+        int join_fd = -1;
+        bool is_made = parent_fd >= 0 && mkdirat(group_fd, leaf->name, 0755) == 0;
+
+        for (int limit = 0; limit < CGROUP_LIMITS && is_made; limit++)
+            is_made = !known.dirs[i].holds[limit] ||
+                      set_limit(group_fd, leaf->name, known.dirs[i].is_v2, (enum cgroup_limit)limit,
+                                value_of(limits, (enum cgroup_limit)limit));
+        snprintf(path, sizeof(path), "%s/cgroup.procs", leaf->name);
+        if (is_made)
+            join_fd = openat(group_fd, path, O_WRONLY | O_CLOEXEC);
+        if (join_fd < 0) {
+            (void)unlinkat(group_fd, leaf->name, AT_REMOVEDIR);
+            cgroup_leaf_remove(leaf);
+            return false;
+        }
+        leaf->dirs[i].parent_fd = steal_fd(&parent_fd);
+        leaf->dirs[i].join_fd = join_fd;
+        leaf->dirs[i].is_v2 = known.dirs[i].is_v2;
+        leaf->dir_count++;
+    }
+    leaf->is_grouped = true;
+    memcpy(leaf->holds, known.holds, sizeof(leaf->holds));
+    return true;
+}
+
 static bool can_process_hold(enum cgroup_limit limit)
 {
     switch (limit) {
@@ -355,6 +468,15 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
     struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
 
     leaf.is_grouped = limits->group != NULL;
+    if (is_known(limits)) {
+        snprintf(leaf.name, sizeof(leaf.name), "%s%d.%u", prefix, getpid(), made++);
+        if (make_known(&leaf, limits)) {
+            *out_leaf = leaf;
+            return 0;
+        }
+        forget_group();
+        leaf = (struct cgroup_leaf){.is_grouped = true};
+    }
     for (int i = 0; i < CGROUP_LIMITS; i++) {
         if (value_of(limits, (enum cgroup_limit)i) == 0)
             continue;
@@ -375,6 +497,8 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
             leaf.holds[i] =
                 can_process_hold((enum cgroup_limit)i) ? CGROUP_BY_PROCESS : CGROUP_NOT_HELD;
     }
+    if (leaf.is_grouped && leaf.dir_count > 0)
+        remember_group(&leaf, limits);
     *out_leaf = leaf;
     return 0;
 }
