@@ -68,6 +68,7 @@ struct kept {
     int users; /* its user namespace, if it has a range and waits; or -1 */
     unsigned range;
     bool is_stopped; /* by us */
+    int mounts;      /* its mount namespace, while it is being deleted; or -1 */
     struct cgroup_leaf leaf;
     char id[ROOM_ID_BYTES];
     /* A call that waits for its end; 0: none. */
@@ -103,6 +104,8 @@ struct keeper {
     bool has_trash;
     unsigned trashed;
     unsigned trash_removed; /* of `trashed`, when the last remover was started */
+    size_t mounts_count;    /* mount namespaces of deleted rooms, for the remover to end */
+    int mounts[MUCH_TRASH];
     unsigned last_range;
     unsigned char ranges[MAX_RANGES / 8 + 1];
     struct seccomp_program calls;
@@ -168,7 +171,18 @@ static _Noreturn void empty_trash(int trash)
     _exit(0);
 }
 
-/* One process at a time, in the background: when there is much, or when nobody wants anything. */
+/* Ends what was mounted in deleted rooms, if it is the last who has them. */
+static void close_mounts(struct keeper *keeper)
+{
+    while (keeper->mounts_count > 0)
+        close(keeper->mounts[--keeper->mounts_count]);
+}
+
+/*
+ * One process at a time, in the background: when there is much, or when nobody wants anything.
+ * It has copies of the mount namespaces of deleted rooms: the kernel takes as long for their end as
+ * for all the rest of a room's.
+ */
 static void start_remover(struct keeper *keeper, bool is_idle)
 {
     enum { LOW_PRIORITY = 10 };
@@ -179,8 +193,11 @@ static void start_remover(struct keeper *keeper, bool is_idle)
     keeper->has_trash = false;
     keeper->trash_removed = keeper->trashed;
     keeper->remover = fork();
-    if (keeper->remover != 0)
+    if (keeper->remover != 0) {
+        close_mounts(keeper);
         return;
+    }
+    close_mounts(keeper);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     (void)setpriority(PRIO_PROCESS, 0, LOW_PRIORITY);
     close(keeper->socket);
@@ -508,6 +525,10 @@ static void let_go(struct keeper *keeper, struct kept *kept)
     close_gate(kept);
     if (kept->pidfd >= 0)
         close(kept->pidfd);
+    if (kept->mounts >= 0 && keeper->mounts_count < array_size(keeper->mounts))
+        keeper->mounts[keeper->mounts_count++] = kept->mounts;
+    else if (kept->mounts >= 0)
+        close(kept->mounts);
     cgroup_leaf_remove(&kept->leaf);
     if (kept->range > 0)
         give_back_range(keeper, kept->range);
@@ -584,7 +605,7 @@ static int make_first(struct keeper *keeper, const struct cgroup_limits *limits,
 
     if (kept == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    *kept = (struct kept){.pidfd = -1, .gate = -1, .users = -1};
+    *kept = (struct kept){.pidfd = -1, .gate = -1, .users = -1, .mounts = -1};
     list_init(&kept->node);
     if (keeper->abilities.ids == ROOM_IDS_RANGE && (kept->range = take_range(keeper)) == 0)
         r = err_set(err, ERR_BUSY, "too many sandboxes run");
@@ -814,6 +835,15 @@ static void reap(struct keeper *keeper)
 
 /* ---- Calls ---- */
 
+/* Only for one that never starts again: its files must not be mounted twice. */
+static void hold_mounts(struct kept *kept)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/ns/mnt", kept->pid);
+    kept->mounts = open(path, O_RDONLY | O_CLOEXEC);
+}
+
 static void take_delete(struct keeper *keeper, const struct room_ask *ask)
 {
     struct kept *kept = find_kept(keeper, ask->id, 0);
@@ -826,6 +856,7 @@ static void take_delete(struct keeper *keeper, const struct room_ask *ask)
         answer_call(keeper, ask->number, ERR_NOT_FOUND, "the sandbox is being deleted");
     } else {
         kept->delete_call = ask->number;
+        hold_mounts(kept);
         kill_room(kept);
     }
 }
@@ -1220,6 +1251,7 @@ int room_keep(int lifeline)
     }
     end_list(&keeper, &keeper.kept);
     end_list(&keeper, &keeper.spares);
+    close_mounts(&keeper);
     if (keeper.remover > 0)
         (void)kill(keeper.remover, SIGKILL);
     return EXIT_SUCCESS;
