@@ -203,16 +203,33 @@ static bool set_limit(int dir_fd, const char *leaf, bool is_v2, enum cgroup_limi
     return false;
 }
 
-/* Removes cgroups of dead processes; the kernel removes only empty ones. */
-static void sweep_dir(int dir_fd)
+/* Also one that nobody has reaped yet. Its state comes behind its name: "12 (name) Z 1". */
+static bool is_dead(pid_t pid)
+{
+    char path[32];
+    char text[EVENTS_MAX_BYTES];
+    const char *at;
+
+    if (kill(pid, 0) < 0)
+        return errno == ESRCH;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    if (!read_text_at(AT_FDCWD, path, text, sizeof(text)))
+        return false;
+    at = strrchr(text, ')');
+    return at != NULL && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
+}
+
+/* Removes cgroups of dead processes. The kernel removes only empty ones: false if some are left. */
+static bool sweep_dir(int dir_fd)
 {
     int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    bool is_clean = true;
 
     if (dir == NULL) {
         if (copy >= 0)
             close(copy);
-        return;
+        return true;
     }
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
@@ -224,10 +241,11 @@ static void sweep_dir(int dir_fd)
             continue;
         name = str_slice(name, sizeof(prefix) - 1, name.len);
         if (str_cut(&name, '.', &owner) && str_to_int64(owner, &pid) && pid > 0 && pid <= INT_MAX &&
-            kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-            (void)unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR);
+            is_dead((pid_t)pid) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) < 0 && errno == EBUSY)
+            is_clean = false;
     }
     closedir(dir);
+    return is_clean;
 }
 
 /* ---- Groups of leaves ---- */
@@ -295,7 +313,7 @@ static bool make_dir(struct cgroup_leaf *leaf, int above_fd, const struct cgroup
                                  : fcntl(above_fd, F_DUPFD_CLOEXEC, 0);
     if (parent_fd < 0)
         return false;
-    sweep_dir(parent_fd);
+    (void)sweep_dir(parent_fd);
     if (mkdirat(parent_fd, leaf->name, 0755) < 0)
         return false;
     snprintf(path, sizeof(path), "%s/cgroup.procs", leaf->name);
@@ -399,6 +417,15 @@ static bool is_known(const struct cgroup_limits *limits)
            known.processes == limits->group_processes;
 }
 
+bool cgroup_sweep(void)
+{
+    bool is_clean = true;
+
+    for (size_t i = 0; i < known.dir_count; i++)
+        is_clean = sweep_dir(known.dirs[i].group_fd) && is_clean;
+    return is_clean;
+}
+
 /* What killed processes left, now and then. */
 static void sweep_known(void)
 {
@@ -409,8 +436,7 @@ static void sweep_known(void)
             SWEEP_EVERY_MS)
         return;
     known.swept = now;
-    for (size_t i = 0; i < known.dir_count; i++)
-        sweep_dir(known.dirs[i].group_fd);
+    (void)cgroup_sweep();
 }
 
 /* False: not as before; nothing is left of it then. */

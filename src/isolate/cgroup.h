@@ -70,6 +70,12 @@ struct cgroup_leaf {
 int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out_leaf,
                      struct err *err);
 
+/*
+ * Removes what killed processes left in the group of the last leaf with one. False while processes
+ * in it are still ending: try again.
+ */
+bool cgroup_sweep(void);
+
 /* Sets other limits; those that the group does not enforce stay so. False if one cannot be set. */
 bool cgroup_leaf_change(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits);
 

@@ -91,6 +91,7 @@ struct keeper {
     int base;
     int lock;
     bool is_ready;
+    bool is_swept;    /* nothing is left of a keeper that was killed */
     bool is_degraded; /* allowed to be */
     struct room_abilities abilities;
     uint64_t memory_bytes;
@@ -1196,7 +1197,7 @@ static int pause_ms(const struct keeper *keeper)
         return -1;
     if (keeper->spare_count < MAX_SPARES)
         return SPARE_PAUSE_MS;
-    return keeper->has_trash && keeper->remover <= 0 ? TRASH_PAUSE_MS : -1;
+    return !keeper->is_swept || (keeper->has_trash && keeper->remover <= 0) ? TRASH_PAUSE_MS : -1;
 }
 
 static void raise_descriptors(void)
@@ -1246,6 +1247,7 @@ int room_keep(int lifeline)
             break;
         if (keeper.is_ready) {
             start_remover(&keeper, ready == 0 && keeper.spare_count == MAX_SPARES);
+            keeper.is_swept = keeper.is_swept || (ready == 0 && cgroup_sweep());
             fill_spares(&keeper);
         }
     }
