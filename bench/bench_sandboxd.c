@@ -155,8 +155,7 @@ static void execute(struct client *client, const char *body)
 
     snprintf(path, sizeof(path), "/sandboxes/%s/executions", client->id);
     link_send(&client->link, "POST", path, body);
-    if (link_answer(&client->link) != 200 ||
-        strstr(client->link.body, "\"exit_code\":0") == NULL)
+    if (link_answer(&client->link) != 200 || strstr(client->link.body, "\"exit_code\":0") == NULL)
         die(client->link.body);
 }
 
@@ -402,8 +401,8 @@ static void measure_flood(const struct service *service)
     }
     remove_sandbox(&client);
     link_close(&client.link);
-    bench_goal_at_least_of("output to a client that reads along, none lost",
-                           middle(rates, FLOODS), flood_goal, "MB/s");
+    bench_goal_at_least_of("output to a client that reads along, none lost", middle(rates, FLOODS),
+                           flood_goal, "MB/s");
 }
 
 int main(int argc, char **argv)

@@ -241,7 +241,8 @@ static bool sweep_dir(int dir_fd)
             continue;
         name = str_slice(name, sizeof(prefix) - 1, name.len);
         if (str_cut(&name, '.', &owner) && str_to_int64(owner, &pid) && pid > 0 && pid <= INT_MAX &&
-            is_dead((pid_t)pid) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) < 0 && errno == EBUSY)
+            is_dead((pid_t)pid) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) < 0 &&
+            errno == EBUSY)
             is_clean = false;
     }
     closedir(dir);
@@ -356,8 +357,8 @@ static bool hold(struct cgroup_leaf *leaf, const struct where *where,
 /* ---- More leaves of the same group ---- */
 
 /*
- * Where the last leaf of a group was made. A keeper of sandboxes makes one leaf after the other, and
- * finding these places takes longer than the rest.
+ * Where the last leaf of a group was made. A keeper of sandboxes makes one leaf after the other,
+ * and finding these places takes longer than the rest.
  */
 static struct {
     char name[CGROUP_NAME_BYTES]; /* empty: none */
@@ -412,7 +413,8 @@ static void remember_group(const struct cgroup_leaf *leaf, const struct cgroup_l
 
 static bool is_known(const struct cgroup_limits *limits)
 {
-    return known.name[0] != '\0' && limits->group != NULL && strcmp(known.name, limits->group) == 0 &&
+    return known.name[0] != '\0' && limits->group != NULL &&
+           strcmp(known.name, limits->group) == 0 &&
            known.memory_bytes == limits->group_memory_bytes &&
            known.processes == limits->group_processes;
 }

@@ -22,7 +22,13 @@
 
 #include "base/cleanup.h"
 
-enum { MODE_FILE = 0600, COPY_BYTES = 64 << 10, MAX_TRIES = 64, NAME_BYTES = 64, FIRST_FREE_FD = 3 };
+enum {
+    MODE_FILE = 0600,
+    COPY_BYTES = 64 << 10,
+    MAX_TRIES = 64,
+    NAME_BYTES = 64,
+    FIRST_FREE_FD = 3
+};
 
 #define UNFINISHED ROOM_DISK ".new"
 
@@ -50,10 +56,21 @@ bool room_disk_is_possible(void)
 static _Noreturn void exec_formatter(const char *program, int image)
 {
     static char *const no_environment[] = {NULL};
-    const char *const argv[] = {
-        "mke2fs",   "-q", "-F", "-t", "ext4", "-m", "0", "-J", "size=4", "-O",
-        "^resize_inode", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0",
-        "/proc/self/fd/3", NULL};
+    const char *const argv[] = {"mke2fs",
+                                "-q",
+                                "-F",
+                                "-t",
+                                "ext4",
+                                "-m",
+                                "0",
+                                "-J",
+                                "size=4",
+                                "-O",
+                                "^resize_inode",
+                                "-E",
+                                "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0",
+                                "/proc/self/fd/3",
+                                NULL};
     int null = open("/dev/null", O_RDWR);
 
     image = fcntl(image, F_DUPFD, FIRST_FREE_FD + 1); /* it may be where another must go */
@@ -102,8 +119,8 @@ static int open_template(int disks, uint64_t bytes)
     image = openat(disks, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (image >= 0)
         return steal_fd(&image);
-    image = openat(disks, unfinished, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                   MODE_FILE);
+    image =
+        openat(disks, unfinished, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, MODE_FILE);
     if (image < 0 || ftruncate(image, (off_t)bytes) < 0)
         return -1;
     r = format(image);
@@ -174,8 +191,7 @@ int room_disk_make(int disks, int own, uint64_t bytes)
 static int attach(int image, char out_path[NAME_BYTES])
 {
     cleanup_fd int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-    const struct loop_config config = {.fd = (unsigned)image,
-                                       .info.lo_flags = LO_FLAGS_AUTOCLEAR};
+    const struct loop_config config = {.fd = (unsigned)image, .info.lo_flags = LO_FLAGS_AUTOCLEAR};
 
     for (int i = 0; i < MAX_TRIES && control >= 0; i++) {
         int number = ioctl(control, LOOP_CTL_GET_FREE);

@@ -104,7 +104,8 @@ static void answer_list(struct file_call *call, const struct room_report *report
 
     if (report->count <= ROOM_MAX_ENTRIES)
         entries = calloc(report->count + 1, sizeof(*entries));
-    if (bytes == NULL || entries == NULL || !room_list_parse((struct str){bytes, len}, entries, report->count)) {
+    if (bytes == NULL || entries == NULL ||
+        !room_list_parse((struct str){bytes, len}, entries, report->count)) {
         err_set(&err, ERR_INTERNAL, "the sandbox sent a malformed list");
         call->listed(call->data, &err, NULL, 0);
     } else {

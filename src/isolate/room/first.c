@@ -281,8 +281,11 @@ static void kill_command(const struct first *first, uint64_t number)
 {
     for (size_t i = 0; i < MAX_JOBS; i++)
         if (first->children[i].pid > 0 && first->children[i].number == number &&
-            first->children[i].kind == ROOM_ORDER_EXEC)
+            first->children[i].kind == ROOM_ORDER_EXEC) {
             (void)kill(first->children[i].pid, SIGTERM);
+            /* Without a range a command can have stopped it. */
+            (void)kill(first->children[i].pid, SIGCONT);
+        }
 }
 
 /* False at the end. */

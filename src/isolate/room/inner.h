@@ -21,7 +21,7 @@ enum { ROOM_MAX_TREES = ROOM_TREE_LAYERS + ROOM_MAX_LAYERS };
 #define ROOM_WORK_ROOT  "work"
 #define ROOM_WORK_USR   "workusr"
 /* In the directory of a room with limited disk space: a file system with those. */
-#define ROOM_DISK "disk"
+#define ROOM_DISK       "disk"
 
 enum { ROOM_WORDS_BYTES = 160 };
 
@@ -98,7 +98,8 @@ int room_make_base(int directory_fd, bool has_range, struct err *err);
 /* Whether this machine seems to have what room_disk_make() and room_disk_mount() need. */
 bool room_disk_is_possible(void);
 
-/* Makes an empty file system in a room's directory. `disks` is a folder for this alone. Or errno. */
+/* Makes an empty file system in a room's directory. `disks` is a folder for this alone. Or errno.
+ */
 int room_disk_make(int disks, int own, uint64_t bytes);
 
 /* Its mount, which nobody sees yet; -1 with errno. */

@@ -274,9 +274,8 @@ static int untranslated(int directory)
 /* A file system of its own is a mount already. */
 static int translate_disk(int mount, int users)
 {
-    struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP,
-                              .propagation = MS_PRIVATE,
-                              .userns_fd = (unsigned)users};
+    struct mount_attr attr = {
+        .attr_set = MOUNT_ATTR_IDMAP, .propagation = MS_PRIVATE, .userns_fd = (unsigned)users};
 
     if (mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
         return -1;
@@ -436,7 +435,8 @@ static int open_own(struct keeper *keeper, const char *id, struct room_birth *bi
     int r;
 
     birth->is_new = is_fresh || !has_name(keeper->rooms, id);
-    own = is_fresh ? open_folder(keeper->rooms, id) : make_folder(keeper->rooms, id, MODE_DIRECTORY);
+    own =
+        is_fresh ? open_folder(keeper->rooms, id) : make_folder(keeper->rooms, id, MODE_DIRECTORY);
     r = own < 0 ? errno : 0;
     if (r == 0 && !is_fresh)
         r = open_disk(keeper, birth, &own);
@@ -1067,8 +1067,8 @@ static int open_directory(struct keeper *keeper, const char *path, struct err *e
         (void)throw_away(keeper, keeper->directory, fresh_folder); /* of one who was killed */
     keeper->fresh = make_folder(keeper->directory, fresh_folder, MODE_OWN);
     keeper->usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (keeper->rooms < 0 || keeper->layers < 0 || keeper->trash < 0 ||
-        keeper->disks < 0 || keeper->fresh < 0 || keeper->usr < 0)
+    if (keeper->rooms < 0 || keeper->layers < 0 || keeper->trash < 0 || keeper->disks < 0 ||
+        keeper->fresh < 0 || keeper->usr < 0)
         return err_set(err, err_from_errno(errno), "cannot create the directory: %s",
                        err_errno_text(errno));
     return 0;

@@ -27,7 +27,7 @@ struct service_config {
     int64_t idle_stop_ms;
     int64_t idle_delete_ms;
     unsigned max_sandboxes;
-    uint64_t disk_bytes; /* of the files of each new one; 0: not limited */
+    uint64_t disk_bytes;             /* of the files of each new one; 0: not limited */
     enum room_network build_network; /* of the steps of images */
 };
 

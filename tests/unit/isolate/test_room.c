@@ -807,9 +807,9 @@ static void disk_space_is_limited_for_files_that_stay(void **state)
     scene_expect(&scene, result.room, "echo kept > kept; stat -c %U kept", "user\n");
     scene_await(&scene, &result, room_stop(result.room, scene_on_done, &result));
     wait_for_no_loops();
-    assert_int_equal(
-        scene_await(&scene, &result, room_freeze(scene.keeper, "disk", "l", scene_on_done, &result)),
-        ERR_UNSUPPORTED);
+    assert_int_equal(scene_await(&scene, &result,
+                                 room_freeze(scene.keeper, "disk", "l", scene_on_done, &result)),
+                     ERR_UNSUPPORTED);
     /* The limit belongs to its files, not to the start. */
     scene_room(&scene, "disk", &result);
     assert_true(result.reached.limits_disk);
@@ -820,9 +820,10 @@ static void disk_space_is_limited_for_files_that_stay(void **state)
     /* One whose files were not limited stays so. */
     scene_room(&scene, "free", &result);
     scene_await(&scene, &result, room_stop(result.room, scene_on_done, &result));
-    assert_int_equal(
-        scene_start(&scene, (struct room_plan){.id = "free", .disk_bytes = plan.disk_bytes}, &result),
-        0);
+    assert_int_equal(scene_start(&scene,
+                                 (struct room_plan){.id = "free", .disk_bytes = plan.disk_bytes},
+                                 &result),
+                     0);
     assert_false(result.reached.limits_disk);
 }
 
