@@ -30,6 +30,7 @@ static int own_directory(char out_path[PATH_MAX])
     return 0;
 }
 
+/* socket -1: none. */
 static int set_descriptors(posix_spawn_file_actions_t *actions, int socket, int error_fd)
 {
     int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
@@ -39,9 +40,11 @@ static int set_descriptors(posix_spawn_file_actions_t *actions, int socket, int 
     if (r == 0)
         r = posix_spawn_file_actions_adddup2(actions, error_fd, STDERR_FILENO);
     /* Also where it has that number already: then only the closing is taken off it. */
-    if (r == 0)
+    if (r == 0 && socket >= 0)
         r = posix_spawn_file_actions_adddup2(actions, socket, COMPANION_FD);
-    return r == 0 ? posix_spawn_file_actions_addclosefrom_np(actions, COMPANION_FD + 1) : r;
+    return r == 0 ? posix_spawn_file_actions_addclosefrom_np(actions, socket >= 0 ? COMPANION_FD + 1
+                                                                                  : COMPANION_FD)
+                  : r;
 }
 
 /* Our environment without secrets. NULL without memory. */
@@ -61,8 +64,9 @@ static char **own_environment(void)
 }
 
 /* The child does not inherit ignored and blocked signals. */
-static int set_signals(posix_spawnattr_t *attributes)
+static int set_signals(posix_spawnattr_t *attributes, bool is_service)
 {
+    const short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
     sigset_t none;
     sigset_t all;
     int r;
@@ -72,12 +76,12 @@ static int set_signals(posix_spawnattr_t *attributes)
     r = posix_spawnattr_setsigmask(attributes, &none);
     if (r == 0)
         r = posix_spawnattr_setsigdefault(attributes, &all);
-    return r == 0 ? posix_spawnattr_setflags(attributes,
-                                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)
+    return r == 0 ? posix_spawnattr_setflags(
+                        attributes, is_service ? (short)(flags | POSIX_SPAWN_SETSID) : flags)
                   : r;
 }
 
-/* Returns an errno value. */
+/* Returns an errno value. Without a socket it is a service. */
 static int spawn_in(const char *directory, const char *name, const char *const *argv, int socket,
                     int error_fd, pid_t *out_pid)
 {
@@ -96,7 +100,7 @@ static int spawn_in(const char *directory, const char *name, const char *const *
     posix_spawnattr_init(&attributes);
     r = set_descriptors(&actions, socket, error_fd);
     if (r == 0)
-        r = set_signals(&attributes);
+        r = set_signals(&attributes, socket < 0);
     /* SAFETY: posix_spawn() changes none of the words; its type is older than const. */
     memcpy(&words, &argv, sizeof(words));
     if (r == 0)
@@ -106,12 +110,32 @@ static int spawn_in(const char *directory, const char *name, const char *const *
     return r;
 }
 
+static int spawn(const char *name, const char *libexec, const char *const *argv, int socket,
+                 int error_fd, pid_t *out_pid, struct err *err)
+{
+    char own[PATH_MAX];
+    int r = own_directory(own);
+
+    if (r == 0)
+        r = spawn_in(own, name, argv, socket, error_fd, out_pid);
+    if (r == ENOENT)
+        r = spawn_in(libexec, name, argv, socket, error_fd, out_pid);
+    return r == 0 ? 0
+                  : err_set(err, err_from_errno(r), "cannot start %s: %s. Is it installed?", name,
+                            err_errno_text(r));
+}
+
+int companion_start_service(const char *name, const char *libexec, const char *const *argv,
+                            int error_fd, pid_t *out_pid, struct err *err)
+{
+    return spawn(name, libexec, argv, -1, error_fd, out_pid, err);
+}
+
 int companion_start(const char *name, const char *libexec, const char *const *argv, int error_fd,
                     struct companion *out_companion, struct err *err)
 {
     cleanup_fd int ours = -1;
     cleanup_fd int theirs = -1;
-    char own[PATH_MAX];
     int ends[2];
     pid_t pid;
     int r;
@@ -120,14 +144,9 @@ int companion_start(const char *name, const char *libexec, const char *const *ar
         return err_set(err, err_from_errno(errno), "%s: %s", name, err_errno_text(errno));
     ours = ends[0];
     theirs = ends[1];
-    r = own_directory(own);
-    if (r == 0)
-        r = spawn_in(own, name, argv, theirs, error_fd, &pid);
-    if (r == ENOENT)
-        r = spawn_in(libexec, name, argv, theirs, error_fd, &pid);
-    if (r != 0)
-        return err_set(err, err_from_errno(r), "cannot start %s: %s. Is it installed?", name,
-                       err_errno_text(r));
+    r = spawn(name, libexec, argv, theirs, error_fd, &pid, err);
+    if (r < 0)
+        return r;
     *out_companion = (struct companion){.pid = pid, .fd = steal_fd(&ours)};
     return 0;
 }

@@ -26,6 +26,14 @@ int companion_start(const char *name, const char *libexec, const char *const *ar
                     struct companion *out_companion, struct err *err);
 
 /*
+ * Starts a service of ours that outlives us: without a socket, in a session of its own, so that no
+ * key or end of our terminal reaches it. The rest is as above. The caller reaps it if it ends
+ * first.
+ */
+int companion_start_service(const char *name, const char *libexec, const char *const *argv,
+                            int error_fd, pid_t *out_pid, struct err *err);
+
+/*
  * For the child, as early as possible: if the parent is killed while the child is stopped, the
  * child is continued and notices that its socket was closed.
  */

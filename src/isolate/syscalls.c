@@ -297,6 +297,8 @@ static const struct {
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, FIONCLEX}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TCGETS}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCGWINSZ}}}},
+    /* The size of a room's terminal. */
+    {CALL_ioctl, TO_KEEP, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCSWINSZ}}}},
 
     {CALL_prctl, ALWAYS, {0, 0, ALLOW, 1, {{0, AN_INT, PR_SET_NAME}}}},
     {CALL_prctl, ALWAYS, {0, 0, ALLOW, 1, {{0, AN_INT, PR_GET_NAME}}}},

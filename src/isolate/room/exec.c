@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "isolate/room/outer.h"
 
-enum { STREAMS = 2, MAX_WORDS = 16384 };
+enum { STREAMS = 2, MAX_WORDS = 16384, INPUT_PIPE_BYTES = 1 << 20 };
 
 struct stream {
     struct room_exec *exec;
@@ -357,6 +357,8 @@ static int make_pipes(const struct room_command *command, const struct buf *byte
         pipes->ours[i] = i == 0 ? ends[1] : ends[0];
         pipes->theirs[i] = i == 0 ? ends[0] : ends[1];
     }
+    if (pipes->ours[0] >= 0) /* larger, if the user may have such; the writer waits by a timer */
+        (void)fcntl(pipes->ours[0], F_SETPIPE_SZ, INPUT_PIPE_BYTES);
     if (pipes->ours[0] >= 0 && fcntl(pipes->ours[0], F_SETFL, O_NONBLOCK) < 0)
         return err_from_errno(errno);
     return 0;

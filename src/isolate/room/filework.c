@@ -281,6 +281,8 @@ static void do_write(char path[PATH_MAX])
         mode = about.st_mode & 0777U;
         follow_link(path);
     }
+    if ((order->flags & ROOM_WRITE_EXECUTABLE) != 0)
+        mode |= (mode & 0444U) >> 2; /* for whoever may read it */
     fd = open_beside(path);
     len = copy_content(content, fd);
     if (len < 0)

@@ -293,9 +293,10 @@ typedef void room_opened(void *data, const struct err *err, int fd, const struct
 int room_file_open(struct room *room, const char *path, room_opened *done, void *data);
 
 enum {
-    ROOM_WRITE_REPLACE = 1 << 0, /* an existing file; otherwise ERR_ALREADY_EXISTS */
-    ROOM_WRITE_APPEND = 1 << 1,  /* to an existing file, or creates it */
-    ROOM_WRITE_PARENTS = 1 << 2, /* creates missing directories */
+    ROOM_WRITE_REPLACE = 1 << 0,    /* an existing file; otherwise ERR_ALREADY_EXISTS */
+    ROOM_WRITE_APPEND = 1 << 1,     /* to an existing file, or creates it */
+    ROOM_WRITE_PARENTS = 1 << 2,    /* creates missing directories */
+    ROOM_WRITE_EXECUTABLE = 1 << 3, /* may be run; otherwise a new file may not */
 };
 
 /*
