@@ -59,6 +59,13 @@ const struct option sandboxd_options[SANDBOXD_OPTIONS] = {
                                      .max = 366 * DAY_MS,
                                      .fallback = "24h",
                                      .help = "delete a sandbox that was not used for this long"},
+    [SANDBOXD_OPTION_EXIT_IDLE] = {.name = "exit-idle",
+                                   .type = OPTION_DURATION,
+                                   .env = "GATEHOUSE_SANDBOX_EXIT_IDLE",
+                                   .min = 100,
+                                   .max = 366 * DAY_MS,
+                                   .help = "exit when no sandbox runs and nobody has asked for "
+                                           "anything for this long (default: never)"},
     [SANDBOXD_OPTION_BUILD_NET] = {.name = "build-net",
                                    .type = OPTION_CHOICE,
                                    .choices = nets,

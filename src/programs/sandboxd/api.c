@@ -29,9 +29,13 @@ static const struct endpoint endpoints[] = {
     {HTTP_METHOD_GET,    "/sandboxes", KEY, 0, sandboxes_list},
     {HTTP_METHOD_GET,    "/sandboxes/*", KEY, 0, sandboxes_get},
     {HTTP_METHOD_DELETE, "/sandboxes/*", KEY, 0, sandboxes_remove},
+    {HTTP_METHOD_GET,    "/sandboxes/*/stats", KEY, 0, sandboxes_stats},
     {HTTP_METHOD_POST,   "/sandboxes/*/executions", KEY, EXECUTIONS_MAX_BODY_BYTES, executions_start},
+    {HTTP_METHOD_GET,    "/sandboxes/*/executions", KEY, 0, executions_list},
     {HTTP_METHOD_GET,    "/sandboxes/*/executions/*", KEY, 0, executions_follow},
     {HTTP_METHOD_DELETE, "/sandboxes/*/executions/*", KEY, 0, executions_remove},
+    {HTTP_METHOD_POST,   "/sandboxes/*/executions/*/input", KEY, EXECUTIONS_MAX_INPUT_BYTES, executions_input},
+    {HTTP_METHOD_POST,   "/sandboxes/*/executions/*/resize", KEY, EXECUTIONS_MAX_SIZE_BYTES, executions_resize},
     {HTTP_METHOD_POST,   "/sandboxes/*/exec", KEY, EXECUTIONS_MAX_BODY_BYTES, executions_start_plain},
     {HTTP_METHOD_PUT,    "/sandboxes/*/files", KEY, FILES_MAX_BODY_BYTES, files_write},
     {HTTP_METHOD_POST,   "/sandboxes/*/files", KEY, FILES_MAX_BODY_BYTES, files_append},
@@ -164,6 +168,7 @@ void api_handle(void *data, struct exchange *exchange)
 
     if (endpoint == NULL)
         return;
+    service_note_request(api->service);
     if (api->service->is_stopping)
         call_fail(exchange, 503, "the service is stopping");
     else if (call.request->content_length > endpoint->max_body_bytes)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "programs/sandboxd/images.h"
 #include "programs/sandboxd/transcript.h"
 
@@ -11,6 +12,9 @@ enum {
     MOST_VARIABLES = 1024,
     HIGH_BYTES = 1 << 20, /* unread by a client: its command waits */
     KEY_BYTES = 2 * SANDBOXSTORE_ID_BYTES,
+    SHOWN_COMMAND_BYTES = 200, /* of a command, in the list */
+    MOST_ROWS = 4096,          /* of a terminal; the same for columns */
+    INPUT_RETRY_MS = 2,
 };
 
 struct execution {
@@ -21,7 +25,8 @@ struct execution {
     char key[KEY_BYTES]; /* in service->executions */
     char id[SANDBOXSTORE_ID_BYTES];
     bool is_plain;
-    bool is_waiting; /* for the sandbox */
+    bool is_attached; /* ends with the connection that started it */
+    bool is_waiting;  /* for the sandbox */
     bool is_paused;
     struct sandbox_use use;
     struct room_exec *exec; /* while it runs */
@@ -30,7 +35,13 @@ struct execution {
     struct transcript transcript;
     size_t counted; /* bytes of the transcript, in service->history_bytes */
     struct list followers;
+    struct list inputs; /* requests that bring input, the oldest first */
+    struct timer retry; /* of the first of them */
     int64_t ended_ms;
+    int64_t started_s;
+    bool has_exited;
+    int exit_code;
+    char shown[SHOWN_COMMAND_BYTES + 1]; /* the beginning of the command */
 };
 
 struct follower {
@@ -39,7 +50,77 @@ struct follower {
     struct exchange *exchange;
     int64_t next; /* the first event that was not sent */
     bool has_begun;
+    bool is_owner; /* started it */
 };
+
+/* A request that brings input; it is answered when the command, or its pipe, has taken all. */
+struct input {
+    struct list node;
+    struct execution *execution;
+    struct exchange *exchange;
+    size_t taken; /* of the body */
+    bool is_last;
+};
+
+/* ---- input ---- */
+
+static void end_input(struct input *input, int error)
+{
+    struct exchange *exchange = input->exchange;
+
+    list_remove(&input->node);
+    free(input);
+    if (error == 0)
+        call_answer_nothing(exchange);
+    else
+        call_fail(exchange, 409, "the command does not read any more");
+}
+
+/* Gives the command what it takes. */
+static void feed(void *data)
+{
+    struct execution *execution = data;
+
+    timer_stop(&execution->retry);
+    while (!list_is_empty(&execution->inputs)) {
+        struct input *input = list_entry(execution->inputs.next, struct input, node);
+        struct str body = exchange_request(input->exchange)->body;
+        ssize_t got = 0;
+
+        body = str_slice(body, input->taken, body.len);
+        if (execution->is_waiting)
+            return; /* on_ready() goes on */
+        if (execution->exec == NULL)
+            got = ERR_NOT_FOUND;
+        else if (body.len > 0)
+            got = room_exec_write(execution->exec, body);
+        if (got >= 0 && (size_t)got < body.len) {
+            input->taken += (size_t)got;
+            timer_start(&execution->retry, INPUT_RETRY_MS);
+            return;
+        }
+        if (got >= 0 && input->is_last)
+            room_exec_close_input(execution->exec);
+        end_input(input, got < 0 ? (int)got : 0);
+    }
+}
+
+static void on_input_gone(void *data)
+{
+    struct input *input = data;
+
+    list_remove(&input->node);
+    free(input);
+}
+
+static const struct exchange_events input_events = {.on_gone = on_input_gone};
+
+static void drop_inputs(struct execution *execution)
+{
+    timer_stop(&execution->retry);
+    while (!list_is_empty(&execution->inputs))
+        end_input(list_entry(execution->inputs.next, struct input, node), ERR_NOT_FOUND);
+}
 
 /* ---- the end of an execution ---- */
 
@@ -51,6 +132,7 @@ static void count_bytes(struct execution *execution)
 
 static void free_execution(struct execution *execution)
 {
+    drop_inputs(execution);
     list_remove(&execution->node);
     list_remove(&execution->ended);
     map_remove(&execution->service->executions, str_from(execution->key));
@@ -75,6 +157,7 @@ static void keep_ended(struct execution *execution)
     struct service *service = execution->service;
 
     leave_room(execution);
+    drop_inputs(execution);
     execution->ended_ms = loop_now_ms(service->config.loop);
     list_append(&service->ended, &execution->ended);
 }
@@ -200,12 +283,16 @@ static void on_gone(void *data)
 {
     struct follower *follower = data;
     struct execution *execution = follower->execution;
+    bool is_over = follower->is_owner && execution->is_attached;
 
     free_follower(follower);
-    if (is_useless(execution))
+    if (is_useless(execution) || (is_over && execution->is_waiting)) {
         kill_and_free(execution);
-    else
-        pace(execution);
+        return;
+    }
+    if (is_over && execution->exec != NULL)
+        room_exec_kill(execution->exec); /* its end is an event like any other */
+    pace(execution);
 }
 
 static void on_drained(void *data)
@@ -273,6 +360,8 @@ static void on_exit_(void *data, const struct room_exit *exit)
 {
     struct execution *execution = data;
 
+    execution->has_exited = true;
+    execution->exit_code = exit->killed ? -1 : exit->code;
     transcript_add_exit(&execution->transcript,
                         &(struct transcript_exit){.exit_code = exit->killed ? -1 : exit->code,
                                                   .took_ms = exit->time_ms,
@@ -328,6 +417,7 @@ static void on_ready(void *data, struct sandbox *sandbox, const struct err *err)
     list_each (node, &execution->followers)
         begin(list_entry(node, struct follower, node));
     pump(execution);
+    feed(execution);
 }
 
 /* ---- requests ---- */
@@ -377,6 +467,44 @@ static const char *read_env(struct arena *arena, const struct json_value *env,
     return NULL;
 }
 
+static bool read_size(const struct json_value *size, struct room_command *command)
+{
+    int64_t rows = 0;
+    int64_t columns = 0;
+
+    if (!json_get_int(size, STR("rows"), &rows) || !json_get_int(size, STR("columns"), &columns) ||
+        rows < 1 || rows > MOST_ROWS || columns < 1 || columns > MOST_ROWS)
+        return false;
+    command->rows = (unsigned short)rows;
+    command->columns = (unsigned short)columns;
+    return true;
+}
+
+/* Our additions: what is wrong with them, or NULL. */
+static const char *read_additions(const struct json_value *object, struct room_command *command)
+{
+    const struct json_value *terminal = json_get(object, STR("terminal"));
+    struct str encoding = STR_EMPTY;
+    bool is_on;
+
+    if (!call_member_bool(object, STR("exact_output"), &is_on))
+        return "exact_output must be true or false";
+    if (!call_member_bool(object, STR("attached"), &is_on))
+        return "attached must be true or false";
+    if (!call_member_bool(object, STR("stdin"), &command->has_input))
+        return "stdin must be true or false";
+    if (!call_member_str(object, STR("encoding"), &encoding) ||
+        (encoding.len > 0 && !str_eq(encoding, STR("base64"))))
+        return "encoding must be base64";
+    if (terminal == NULL || terminal->type == JSON_NULL)
+        return NULL;
+    command->has_terminal = true;
+    command->has_input = true;
+    return terminal->type == JSON_OBJECT && read_size(terminal, command)
+               ? NULL
+               : "terminal must have rows and columns, 1 to 4096";
+}
+
 /* What is wrong with the request, or NULL. The command's texts are in the arena. */
 static const char *read_command(struct arena *arena, const struct json_value *object,
                                 struct room_command *command, struct str *out_id)
@@ -384,7 +512,7 @@ static const char *read_command(struct arena *arena, const struct json_value *ob
     struct str shell = STR_EMPTY;
     struct str workdir = STR_EMPTY;
     int64_t timeout_ms = 0;
-    bool is_exact;
+    const char *wrong;
 
     *command = (struct room_command){.timeout_ms = EXECUTIONS_TIMEOUT_MS};
     if (!json_get_str(object, STR("command"), &shell) || str_trim(shell).len == 0 ||
@@ -396,8 +524,9 @@ static const char *read_command(struct arena *arena, const struct json_value *ob
     if (!call_member_int(object, STR("timeout_ms"), &timeout_ms) || timeout_ms < 0 ||
         timeout_ms > EXECUTIONS_MAX_TIMEOUT_MS)
         return "timeout_ms must be a number of milliseconds, at most a day";
-    if (!call_member_bool(object, STR("exact_output"), &is_exact))
-        return "exact_output must be true or false";
+    wrong = read_additions(object, command);
+    if (wrong != NULL)
+        return wrong;
     if (!call_member_str(object, STR("exec_id"), out_id) ||
         (out_id->len > 0 && !call_is_uuid(*out_id)) ||
         (out_id->len == 0 && json_get_str(object, STR("exec_id"), out_id)))
@@ -466,6 +595,9 @@ static struct execution *new_execution(struct sandbox *sandbox, bool is_plain, s
     list_init(&execution->node);
     list_init(&execution->ended);
     list_init(&execution->followers);
+    list_init(&execution->inputs);
+    timer_init(&execution->retry, service->config.loop, feed, execution);
+    execution->started_s = loop_wall_ms(service->config.loop) / 1000;
     arena_init(&execution->arena, CALL_ARENA_BYTES);
     transcript_init(&execution->transcript, is_plain);
     execution->use = (struct sandbox_use){.ready = on_ready, .data = execution};
@@ -491,6 +623,19 @@ static const char *apply_image(struct execution *execution)
                : NULL;
 }
 
+static void take_additions(struct execution *execution, const struct json_value *object)
+{
+    struct str encoding = STR_EMPTY;
+    struct str text = STR_EMPTY;
+
+    (void)json_get_bool(object, STR("exact_output"), &execution->transcript.is_exact);
+    (void)json_get_bool(object, STR("attached"), &execution->is_attached);
+    execution->transcript.is_base64 = json_get_str(object, STR("encoding"), &encoding);
+    (void)json_get_str(object, STR("command"), &text);
+    text = utf8_cut(text, SHOWN_COMMAND_BYTES);
+    memcpy(execution->shown, text.ptr, text.len);
+}
+
 static void start(const struct call *call, bool is_plain)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
@@ -498,6 +643,7 @@ static void start(const struct call *call, bool is_plain)
     const struct json_value *object = sandbox != NULL ? call_object(call, &arena, false) : NULL;
     struct room_command checked;
     struct execution *execution;
+    struct follower *follower;
     struct str id = STR_EMPTY;
     const char *wrong;
 
@@ -521,17 +667,18 @@ static void start(const struct call *call, bool is_plain)
         return;
     }
     wrong = read_command(&execution->arena, object, &execution->command, &id);
-    (void)json_get_bool(object, STR("exact_output"), &execution->transcript.is_exact);
+    take_additions(execution, object);
     if (wrong == NULL)
         wrong = apply_image(execution);
-    if (wrong != NULL) {
-        call_fail(call->exchange, 400, wrong);
+    follower = wrong == NULL ? add_follower(execution, call->exchange, 0) : NULL;
+    if (follower == NULL) {
+        if (wrong != NULL)
+            call_fail(call->exchange, 400, wrong);
         free_execution(execution);
-    } else if (add_follower(execution, call->exchange, 0) == NULL) {
-        free_execution(execution);
-    } else {
-        service_use(sandbox, &execution->use);
+        return;
     }
+    follower->is_owner = true;
+    service_use(sandbox, &execution->use);
 }
 
 void executions_start(const struct call *call)
@@ -637,6 +784,108 @@ void executions_remove(const struct call *call)
     if (execution != NULL && !execution->is_plain)
         forget(execution);
     call_answer_nothing(call->exchange);
+}
+
+/* ---- our additions ---- */
+
+void executions_list(const struct call *call)
+{
+    cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
+    struct sandbox *sandbox = find_sandbox(call);
+    struct json_writer json;
+    int r;
+
+    if (sandbox == NULL)
+        return;
+    json_writer_init(&json, &out);
+    json_begin_array(&json);
+    list_each (node, &sandbox->executions) {
+        const struct execution *execution = list_entry(node, struct execution, node);
+        bool is_over = execution->transcript.is_over;
+
+        if (execution->is_plain)
+            continue;
+        json_begin_object(&json);
+        json_put_str(&json, STR("exec_id"), str_from(execution->id));
+        json_put_str(&json, STR("command"), str_from(execution->shown));
+        json_put_str(&json, STR("status"), is_over ? STR("ended") : STR("running"));
+        json_put_int(&json, STR("started_at"), execution->started_s);
+        if (execution->has_exited)
+            json_put_int(&json, STR("exit_code"), execution->exit_code);
+        json_put_int(&json, STR("first_seq"), execution->transcript.first);
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    r = json_writer_finish(&json);
+    if (r < 0)
+        call_fail(call->exchange, 503, err_text(r));
+    else
+        call_answer_json(call->exchange, 200, buf_view(&out));
+}
+
+/* The execution of the request, which has input; NULL after an answer. */
+static struct execution *find_fed(const struct call *call)
+{
+    struct sandbox *sandbox = find_sandbox(call);
+    struct execution *execution = sandbox != NULL ? find(sandbox, call->ids[1]) : NULL;
+
+    if (sandbox == NULL)
+        return NULL;
+    if (execution == NULL || execution->is_plain) {
+        call_fail(call->exchange, 404, "there is no such execution");
+        return NULL;
+    }
+    if (!execution->command.has_input) {
+        call_fail(call->exchange, 409, "the command has no standard input");
+        return NULL;
+    }
+    return execution;
+}
+
+void executions_input(const struct call *call)
+{
+    struct execution *execution = find_fed(call);
+    struct input *input;
+    bool is_last;
+
+    if (execution == NULL)
+        return;
+    if (call_query_bool(call, STR("end"), false, &is_last) < 0) {
+        call_fail(call->exchange, 400, "end must be true or false");
+        return;
+    }
+    input = calloc(1, sizeof(*input));
+    if (input == NULL) {
+        call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
+        return;
+    }
+    *input = (struct input){.execution = execution, .exchange = call->exchange, .is_last = is_last};
+    list_append(&execution->inputs, &input->node);
+    exchange_watch(call->exchange, &input_events, input);
+    feed(execution);
+}
+
+void executions_resize(const struct call *call)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
+    struct execution *execution = find_fed(call);
+    const struct json_value *object = execution != NULL ? call_object(call, &arena, false) : NULL;
+    struct room_command size;
+
+    if (object == NULL)
+        return;
+    if (!execution->command.has_terminal) {
+        call_fail(call->exchange, 409, "the command has no terminal");
+    } else if (!read_size(object, &size)) {
+        call_fail(call->exchange, 400, "rows and columns must be 1 to 4096");
+    } else {
+        /* One that has ended has no size; nobody needs to know. */
+        execution->command.rows = size.rows;
+        execution->command.columns = size.columns;
+        if (execution->exec != NULL)
+            (void)room_exec_resize(execution->exec, size.rows, size.columns);
+        call_answer_nothing(call->exchange);
+    }
 }
 
 /* ---- for the service ---- */

@@ -5,7 +5,9 @@
  * for ten minutes after its end, 16 MiB at most. A command whose output somebody follows waits for
  * that reader; without a reader its oldest output is dropped.
  *
- * The first generation of the API has no ids: the command ends with its connection.
+ * The first generation of the API has no ids: the command ends with its connection. So does one of
+ * the second generation that is `attached`, an addition of ours, but its events are kept. Other
+ * additions: standard input, terminals, output in base64, and a list of what is kept.
  */
 #ifndef PROGRAMS_SANDBOXD_EXECUTIONS_H
 #define PROGRAMS_SANDBOXD_EXECUTIONS_H
@@ -15,6 +17,8 @@
 
 enum {
     EXECUTIONS_MAX_BODY_BYTES = 1 << 20,
+    EXECUTIONS_MAX_INPUT_BYTES = 1 << 20, /* of one request */
+    EXECUTIONS_MAX_SIZE_BYTES = 1 << 10,  /* of a request that sets a terminal's size */
     EXECUTIONS_KEPT_MS = 10 * 60 * 1000,
     EXECUTIONS_KEPT_BYTES = 16 << 20,      /* of one */
     EXECUTIONS_ALL_KEPT_BYTES = 256 << 20, /* of all; then the oldest that are over go */
@@ -29,6 +33,10 @@ void executions_start(const struct call *call);
 void executions_start_plain(const struct call *call);
 void executions_follow(const struct call *call);
 void executions_remove(const struct call *call);
+/* Additions of ours to the API. */
+void executions_list(const struct call *call);
+void executions_input(const struct call *call);
+void executions_resize(const struct call *call);
 
 /* ---- for the service ---- */
 

@@ -25,8 +25,9 @@ struct file_op {
     enum work work;
     unsigned flags;
     bool is_recursive;
-    int status; /* of success */
-    int fd;     /* of a file that is sent in pieces */
+    int status;   /* of success */
+    bool may_run; /* the file that is read */
+    int fd;       /* of a file that is sent in pieces */
     char path[ROOM_PATH_BYTES];
     char target[ROOM_PATH_BYTES];
     char extension[MAX_EXTENSION_BYTES + 1];
@@ -176,6 +177,9 @@ static void on_statted(void *data, const struct err *err, const struct room_entr
 
 /* ---- the content of a file ---- */
 
+/* Our addition, for a file that may be run. */
+static const struct http_field executable = {STR("X-File-Executable"), STR("true")};
+
 static void end_reading(struct file_op *op)
 {
     close(op->fd);
@@ -241,6 +245,8 @@ static void answer_whole(struct file_op *op)
     service_release(op->sandbox);
     exchange_answer(op->exchange, &(struct http_answer){.status = 200,
                                                         .type = STR("application/octet-stream"),
+                                                        .fields = &executable,
+                                                        .field_count = op->may_run ? 1 : 0,
                                                         .parts = &body,
                                                         .part_count = 1});
     free(op);
@@ -255,6 +261,7 @@ static void on_opened(void *data, const struct err *err, int fd, const struct ro
         return;
     }
     op->fd = fd;
+    op->may_run = (entry->mode & 0100U) != 0;
     if (entry->size <= WHOLE_BYTES) {
         answer_whole(op);
         return;
@@ -262,8 +269,10 @@ static void on_opened(void *data, const struct err *err, int fd, const struct ro
     service_release(op->sandbox); /* the open file needs it no longer, and may outlive it */
     op->sandbox = NULL;
     exchange_watch(op->exchange, &reading_events, op);
-    exchange_begin(op->exchange,
-                   &(struct http_answer){.status = 200, .type = STR("application/octet-stream")});
+    exchange_begin(op->exchange, &(struct http_answer){.status = 200,
+                                                       .type = STR("application/octet-stream"),
+                                                       .fields = &executable,
+                                                       .field_count = op->may_run ? 1 : 0});
     send_pieces(op);
 }
 
@@ -346,7 +355,7 @@ static bool read_bool(const struct call *call, const char *name, bool fallback, 
 {
     if (call_query_bool(call, str_from(name), fallback, out_is_true) == 0)
         return true;
-    call_fail(call->exchange, 400, "recursive, overwrite and force are true or false");
+    call_fail(call->exchange, 400, "recursive, overwrite, executable and force are true or false");
     return false;
 }
 
@@ -388,12 +397,15 @@ void files_write(const struct call *call)
 {
     struct file_op *op = new_op(call, WRITE);
     bool replaces = true;
+    bool may_run = false;
     bool is_right;
 
     if (op == NULL)
         return;
-    is_right = read_path(call, NULL, op->path) && read_bool(call, "overwrite", true, &replaces);
-    op->flags = ROOM_WRITE_PARENTS | (replaces ? ROOM_WRITE_REPLACE : 0U);
+    is_right = read_path(call, NULL, op->path) && read_bool(call, "overwrite", true, &replaces) &&
+               read_bool(call, "executable", false, &may_run);
+    op->flags = ROOM_WRITE_PARENTS | (replaces ? ROOM_WRITE_REPLACE : 0U) |
+                (may_run ? ROOM_WRITE_EXECUTABLE : 0U);
     run(call, op, is_right);
 }
 

@@ -157,6 +157,11 @@ int images_apply(const struct images *images, const char *key, struct arena *are
     return 0;
 }
 
+bool images_is_building(const struct images *images)
+{
+    return !list_is_empty(&images->builds);
+}
+
 /* ---- removing ---- */
 
 static bool is_parent(const struct images *images, const char *key)

@@ -39,6 +39,9 @@ int images_layers(struct images *images, const char *key, const char *out_layers
 int images_apply(const struct images *images, const char *key, struct arena *arena,
                  struct room_command *command);
 
+/* Whether steps are under way. */
+bool images_is_building(const struct images *images);
+
 /* Removes what was not used for long, if there are too many. */
 void images_evict(struct images *images);
 

@@ -38,6 +38,8 @@ enum {
     URL_BYTES = 128,
     KEEPER_TRIES = 200,
     KEEPER_WAIT_MS = 50,
+    LOCK_TRIES = 10,
+    LOCK_WAIT_MS = 10,
 };
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -57,6 +59,7 @@ struct program {
     bool has_failed; /* the keeper died */
     int listen_fd;
     int state_fd; /* the directory, private to us, locked */
+    int file_fd;  /* the file with our address, locked: so others know that it is ours */
     char state_path[PATH_MAX];
     char url[URL_BYTES];
     struct str hosts[1];
@@ -91,6 +94,14 @@ static void on_signal(void *data, int signum)
     stop(program);
 }
 
+static void on_idle(void *data)
+{
+    struct program *program = data;
+
+    log_write(&program->log, LOG_INFO, "stopping: nobody needs me");
+    stop(program);
+}
+
 /* A confined process cannot start another keeper; whoever started us can start us again. */
 static void on_keeper_end(void *data)
 {
@@ -105,6 +116,17 @@ static void on_keeper_end(void *data)
 }
 
 /* ---- what is opened before the walls are up ---- */
+
+/* A command that looks whether a service runs holds the lock for a moment. */
+static bool lock_state(const struct program *program)
+{
+    for (unsigned i = 0; i < LOCK_TRIES; i++) {
+        if (flock(program->state_fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        (void)poll(NULL, 0, LOCK_WAIT_MS);
+    }
+    return false;
+}
 
 static int open_state(struct program *program, const struct option_values *values, struct err *err)
 {
@@ -124,7 +146,7 @@ static int open_state(struct program *program, const struct option_values *value
         close(fd);
         r = audit_dir_open(program->state_path, &program->state_fd, err);
     }
-    if (r == 0 && flock(program->state_fd, LOCK_EX | LOCK_NB) < 0)
+    if (r == 0 && !lock_state(program))
         r = err_set(err, ERR_BUSY, "another sandbox service uses '%s': stop it, or use --state-dir",
                     parent);
     return r == 0 ? sandboxstore_open(program->state_path, &program->store, err) : r;
@@ -257,7 +279,7 @@ static int tell(struct program *program, struct err *err)
     const struct room_abilities *has = room_keeper_abilities(program->keeper);
     struct str key = secret_reveal(&program->admin_key); /* to print it once, and to keep it */
     int r = servicefile_write(program->state_fd, program->url,
-                              program->is_key_given ? STR_EMPTY : key, err);
+                              program->is_key_given ? STR_EMPTY : key, &program->file_fd, err);
 
     if (r < 0)
         return r;
@@ -280,6 +302,9 @@ static int serve(struct program *program, const struct option_values *values, st
         .idle_stop_ms = options_int(values, SANDBOXD_OPTION_IDLE_STOP),
         .idle_delete_ms = options_int(values, SANDBOXD_OPTION_IDLE_DELETE),
         .disk_bytes = (uint64_t)options_int(values, SANDBOXD_OPTION_DISK_SIZE),
+        .exit_idle_ms = options_int(values, SANDBOXD_OPTION_EXIT_IDLE),
+        .on_idle = on_idle,
+        .data = program,
         .max_sandboxes = (unsigned)options_int(values, SANDBOXD_OPTION_MAX_SANDBOXES),
         .build_network = options_choice(values, SANDBOXD_OPTION_BUILD_NET) == SANDBOXD_NET_HOST
                              ? ROOM_NETWORK_HOST
@@ -343,7 +368,7 @@ static int work(struct program *program, const struct option_values *values, str
 
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    struct program program = {.listen_fd = -1, .state_fd = -1};
+    struct program program = {.listen_fd = -1, .state_fd = -1, .file_fd = -1};
     int r;
 
     (void)arena;
@@ -367,6 +392,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
         loop_free(program.loop);
     if (program.listen_fd >= 0)
         close(program.listen_fd);
+    if (program.file_fd >= 0)
+        close(program.file_fd);
     if (program.state_fd >= 0)
         close(program.state_fd);
     return r;

@@ -340,3 +340,77 @@ void sandboxes_remove(const struct call *call)
     removal->use = (struct sandbox_use){.ready = on_removed, .data = removal};
     service_delete(sandbox, &removal->use);
 }
+
+/* ---- what a sandbox uses ---- */
+
+/* A request for it, until the keeper has answered. The sandbox may be gone by then. */
+struct look {
+    struct exchange *exchange;
+    struct sandboxstore_sandbox record;
+};
+
+static void answer_usage(struct exchange *exchange, const struct sandboxstore_sandbox *record,
+                         const struct room_usage *usage)
+{
+    cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
+    struct json_writer json;
+    int r;
+
+    json_writer_init(&json, &out);
+    json_begin_object(&json);
+    json_put_str(&json, STR("id"), str_from(record->id));
+    json_put_str(&json, STR("status"), usage != NULL ? STR("running") : STR("stopped"));
+    json_put_int(&json, STR("memory_bytes"), usage != NULL ? (int64_t)usage->memory_bytes : 0);
+    json_put_int(&json, STR("memory_limit_bytes"),
+                 record->memory_mb > 0 ? (int64_t)record->memory_mb << 20
+                                       : (int64_t)ROOM_MEMORY_BYTES);
+    json_put_int(&json, STR("cpu_us"), usage != NULL ? (int64_t)usage->cpu_us : 0);
+    json_put_int(&json, STR("cpu_limit_percent"),
+                 record->cpu_percent > 0 ? record->cpu_percent : ROOM_CPU_PERCENT);
+    json_put_int(&json, STR("processes"), usage != NULL ? usage->processes : 0);
+    json_put_int(&json, STR("processes_limit"),
+                 record->pids_max > 0 ? record->pids_max : ROOM_PROCESSES);
+    json_end_object(&json);
+    r = json_writer_finish(&json);
+    if (r < 0)
+        call_fail(exchange, 503, err_text(r));
+    else
+        call_answer_json(exchange, 200, buf_view(&out));
+}
+
+static void on_used(void *data, const struct err *err, const struct room_usage *usage)
+{
+    struct look *look = data;
+
+    if (err != NULL && err->code != ERR_SESSION_OVER)
+        call_fail_err(look->exchange, err);
+    else
+        answer_usage(look->exchange, &look->record, err == NULL ? usage : NULL);
+    free(look);
+}
+
+/* Looking wakes nothing, and is no activity. */
+void sandboxes_stats(const struct call *call)
+{
+    struct sandbox *sandbox = service_find(call->service, call->ids[0], call->owner);
+    struct look *look;
+
+    if (sandbox == NULL) {
+        call_fail(call->exchange, 404, "there is no such sandbox");
+        return;
+    }
+    if (sandbox->state != SANDBOX_RUNNING || sandbox->room == NULL) {
+        answer_usage(call->exchange, &sandbox->record, NULL);
+        return;
+    }
+    look = calloc(1, sizeof(*look));
+    if (look == NULL) {
+        call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
+        return;
+    }
+    *look = (struct look){.exchange = call->exchange, .record = sandbox->record};
+    if (room_usage(sandbox->room, on_used, look) < 0) {
+        answer_usage(call->exchange, &sandbox->record, NULL);
+        free(look);
+    }
+}

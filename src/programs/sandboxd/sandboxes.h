@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The endpoints of sandboxes: create, list, get, delete. */
+/* The endpoints of sandboxes: create, list, get, delete; and, our addition, what one uses. */
 #ifndef PROGRAMS_SANDBOXD_SANDBOXES_H
 #define PROGRAMS_SANDBOXD_SANDBOXES_H
 
@@ -14,5 +14,6 @@ void sandboxes_create(const struct call *call);
 void sandboxes_list(const struct call *call);
 void sandboxes_get(const struct call *call);
 void sandboxes_remove(const struct call *call);
+void sandboxes_stats(const struct call *call);
 
 #endif

@@ -384,6 +384,20 @@ void service_delete(struct sandbox *sandbox, struct sandbox_use *use)
 
 /* ---- idle sandboxes ---- */
 
+void service_note_request(struct service *service)
+{
+    service->asked_ms = loop_now_ms(service->config.loop);
+}
+
+/* Files may stay, but nothing moves. */
+static bool is_quiet(const struct service *service)
+{
+    list_each (node, &service->order)
+        if (list_entry(node, struct sandbox, node)->state != SANDBOX_STOPPED)
+            return false;
+    return !images_is_building(service->images);
+}
+
 static void look(void *data)
 {
     struct service *service = data;
@@ -405,6 +419,11 @@ static void look(void *data)
     }
     executions_expire(service);
     images_evict(service->images);
+    if (!is_quiet(service))
+        service_note_request(service);
+    else if (service->config.exit_idle_ms > 0 &&
+             now_ms - service->asked_ms >= service->config.exit_idle_ms)
+        service->config.on_idle(service->config.data);
 }
 
 /* ---- the start ---- */
@@ -443,7 +462,9 @@ static void on_rooms(void *data, const struct err *err, const char *const *names
 
 int service_init(struct service *service, const struct service_config *config, struct err *err)
 {
-    int64_t look_ms = config->idle_stop_ms / 4;
+    int64_t look_ms = config->exit_idle_ms > 0 && config->exit_idle_ms < config->idle_stop_ms
+                          ? config->exit_idle_ms / 4
+                          : config->idle_stop_ms / 4;
     int r;
 
     *service = (struct service){.config = *config,
@@ -452,6 +473,7 @@ int service_init(struct service *service, const struct service_config *config, s
     list_init(&service->order);
     list_init(&service->ended);
     timer_init(&service->idle, config->loop, look, service);
+    service_note_request(service);
     r = images_new(service, &service->images);
     if (r == 0)
         r = sandboxstore_each(config->store, load, service);

@@ -26,6 +26,9 @@ struct service_config {
     struct room_keeper *keeper;
     int64_t idle_stop_ms;
     int64_t idle_delete_ms;
+    int64_t exit_idle_ms;        /* 0: never */
+    void (*on_idle)(void *data); /* nothing ran and nobody asked for that long */
+    void *data;
     unsigned max_sandboxes;
     uint64_t disk_bytes;             /* of the files of each new one; 0: not limited */
     enum room_network build_network; /* of the steps of images */
@@ -48,6 +51,7 @@ struct service {
     size_t history_bytes;  /* of all executions */
     struct images *images;
     struct timer idle;
+    int64_t asked_ms; /* the last request, by the loop's clock */
     bool is_stopping;
     uint64_t created; /* for the metrics */
     uint64_t executed;
@@ -106,6 +110,9 @@ void service_cancel(struct sandbox_use *use);
 
 /* Kills and removes it. `use` becomes ready, with an error or not, when it is gone. May be NULL. */
 void service_delete(struct sandbox *sandbox, struct sandbox_use *use);
+
+/* Somebody has asked for something. */
+void service_note_request(struct service *service);
 
 /* Whether it runs, as its users see it. */
 bool service_is_running(const struct sandbox *sandbox);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/jsonwrite.h"
@@ -36,7 +37,7 @@ int servicefile_read_key(int state_fd, struct secret *out_key, struct err *err)
     return r < 0 ? ERR_NOT_FOUND : 0;
 }
 
-static int write_text(int state_fd, struct str text)
+static int write_text(int state_fd, struct str text, int *out_fd)
 {
     cleanup_fd int fd =
         openat(state_fd, NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -45,10 +46,14 @@ static int write_text(int state_fd, struct str text)
         return -errno;
     if (write(fd, text.ptr, text.len) != (ssize_t)text.len)
         return errno != 0 ? -errno : -ENOSPC;
-    return renameat(state_fd, NEW_NAME, state_fd, SERVICEFILE_NAME) < 0 ? -errno : 0;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 ||
+        renameat(state_fd, NEW_NAME, state_fd, SERVICEFILE_NAME) < 0)
+        return -errno;
+    *out_fd = steal_fd(&fd);
+    return 0;
 }
 
-int servicefile_write(int state_fd, const char *url, struct str key, struct err *err)
+int servicefile_write(int state_fd, const char *url, struct str key, int *out_fd, struct err *err)
 {
     cleanup_buf struct buf out = BUF_INIT(MAX_BYTES);
     struct json_writer json;
@@ -63,7 +68,7 @@ int servicefile_write(int state_fd, const char *url, struct str key, struct err 
     r = json_writer_finish(&json);
     if (r < 0)
         return err_set_plain(err, r);
-    r = write_text(state_fd, buf_view(&out));
+    r = write_text(state_fd, buf_view(&out), out_fd);
     secret_wipe(out.data, out.len);
     return r < 0 ? err_set(err, err_from_errno(-r), "cannot write " SERVICEFILE_NAME ": %s",
                            err_errno_text(-r))

@@ -14,7 +14,10 @@
 /* The key of an earlier run; ERR_NOT_FOUND if there is none. */
 int servicefile_read_key(int state_fd, struct secret *out_key, struct err *err);
 
-/* Replaces the file as a whole. The key may be empty. */
-int servicefile_write(int state_fd, const char *url, struct str key, struct err *err);
+/*
+ * Replaces the file as a whole. The key may be empty. The descriptor has a lock (flock) on the
+ * file: whoever reads it knows by that whether the service is alive.
+ */
+int servicefile_write(int state_fd, const char *url, struct str key, int *out_fd, struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/err.h"
 #include "base/jsonwrite.h"
 #include "base/utf8.h"
@@ -123,12 +124,19 @@ static void write_output(struct transcript *transcript, enum transcript_stream s
                          struct str text)
 {
     cleanup_buf struct buf out = BUF_INIT(EVENT_MAX_BYTES);
+    cleanup_buf struct buf encoded = BUF_INIT(EVENT_MAX_BYTES);
     struct json_writer json;
 
     if (text.len == 0)
         return;
     begin(transcript, &json, &out, stream == TRANSCRIPT_STDOUT ? STR("stdout") : STR("stderr"));
-    json_put_str_lossy(&json, STR("data"), text);
+    if (transcript->is_base64) {
+        transcript->error = base64_append(&encoded, text);
+        json_put_str(&json, STR("data"), buf_view(&encoded));
+        json_put_str(&json, STR("encoding"), STR("base64"));
+    } else {
+        json_put_str_lossy(&json, STR("data"), text);
+    }
     end(transcript, &json, &out);
     transcript->streams[stream].has_output = true;
     transcript->streams[stream].last = text.ptr[text.len - 1];
@@ -152,7 +160,7 @@ void transcript_add_output(struct transcript *transcript, enum transcript_stream
         }
         text = buf_view(&joined);
     }
-    split = split_length(text);
+    split = transcript->is_base64 ? 0 : split_length(text);
     memcpy(transcript->streams[stream].split, text.ptr + text.len - split, split);
     transcript->streams[stream].split_len = split;
     write_output(transcript, stream, str_slice(text, 0, text.len - split));
@@ -166,7 +174,7 @@ static void end_streams(struct transcript *transcript)
         size_t len = transcript->streams[i].split_len;
 
         memcpy(rest, transcript->streams[i].split, len);
-        if (!transcript->is_exact &&
+        if (!transcript->is_exact && !transcript->is_base64 &&
             (len > 0 || (transcript->streams[i].has_output && transcript->streams[i].last != '\n')))
             rest[len++] = '\n';
         write_output(transcript, i, (struct str){rest, len});

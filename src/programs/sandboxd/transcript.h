@@ -7,7 +7,8 @@
  *     {"seq":2,"type":"exit","exit_code":0,…}
  *
  * A character that is split between two pieces of output stays whole. The API that we imitate ends
- * the output of each stream with a newline, invented if need be; so does this.
+ * the output of each stream with a newline, invented if need be; so does this, unless it is asked
+ * for the bytes as they are.
  */
 #ifndef PROGRAMS_SANDBOXD_TRANSCRIPT_H
 #define PROGRAMS_SANDBOXD_TRANSCRIPT_H
@@ -23,10 +24,11 @@ enum transcript_stream { TRANSCRIPT_STDOUT, TRANSCRIPT_STDERR, TRANSCRIPT_STREAM
 struct transcript_event;
 
 struct transcript {
-    bool is_plain; /* the first generation of the API: no numbers, no `started` */
-    bool is_exact; /* no newline is invented; an addition of ours to the API */
-    bool is_over;  /* has its last event */
-    int error;     /* ERR_NO_MEMORY: events were lost */
+    bool is_plain;  /* the first generation of the API: no numbers, no `started` */
+    bool is_exact;  /* no newline is invented; an addition of ours to the API */
+    bool is_base64; /* output as its bytes are, in base64; the same */
+    bool is_over;   /* has its last event */
+    int error;      /* ERR_NO_MEMORY: events were lost */
     struct transcript_event **events;
     size_t begin; /* of the kept ones, in `events` */
     size_t count;
