@@ -84,7 +84,7 @@ static const struct option_argument run_arguments[] = {
                          .env = "GATEHOUSE_SANDBOX_URL",                                           \
                          .placeholder = "URL",                                                     \
                          .help = "the service, with its key in GATEHOUSE_SANDBOX_KEY (default: "   \
-                                 "yours on this machine)"},                                        \
+                                 "yours on this machine, started if need be)"},                    \
     [SANDBOX_ASK_STATE_DIR] = {.name = "state-dir",                                                \
                                .type = OPTION_DIR,                                                 \
                                .env = "GATEHOUSE_STATE_DIR",                                       \
@@ -105,6 +105,16 @@ static const struct option create_options[SANDBOX_CREATE_OPTIONS] = {
 
 static const struct option exec_options[SANDBOX_EXEC_OPTIONS] = {
     ASK_ROWS,
+    [SANDBOX_EXEC_INTERACTIVE] = {.name = "interactive",
+                                  .letter = 'i',
+                                  .help = "pass standard input on"},
+    [SANDBOX_EXEC_TTY] = {.name = "tty",
+                          .letter = 't',
+                          .help = "give it a terminal of its own (default: if input and output are "
+                                  "a terminal)"},
+    [SANDBOX_EXEC_DETACH] = {.name = "detach",
+                             .letter = 'd',
+                             .help = "let it run and print its id, for 'gatehouse sandbox logs'"},
     [SANDBOX_EXEC_ENV] = {.name = "env",
                           .letter = 'e',
                           .type = OPTION_LIST,
@@ -117,11 +127,10 @@ static const struct option exec_options[SANDBOX_EXEC_OPTIONS] = {
                               .placeholder = "PATH",
                               .help = "directory in the sandbox to run it in"},
     [SANDBOX_EXEC_TIMEOUT] = {.name = "timeout",
-                              .letter = 't',
                               .type = OPTION_DURATION,
                               .min = 1,
                               .max = 24 * 60 * 60 * INT64_C(1000),
-                              .fallback = "5m",
+                              .fallback = "24h",
                               .help = "kill it, and all that it started, after this time"},
 };
 
@@ -130,12 +139,39 @@ static const struct option ls_options[SANDBOX_LS_OPTIONS] = {
     [SANDBOX_LS_JSON] = {.name = "json", .help = "print JSON"},
 };
 
-static const struct option_argument id_arguments[] = {
-    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id"},
+static const struct option logs_options[SANDBOX_LOGS_OPTIONS] = {
+    ASK_ROWS,
+    [SANDBOX_LOGS_FOLLOW] = {.name = "follow",
+                             .letter = 'f',
+                             .help = "go on until the commands that run have ended"},
+};
+
+static const struct option_argument rm_arguments[] = {
+    {.name = "SANDBOX", .type = OPTION_TEXT, .is_rest = true, .help = "its id, or its beginning"},
+};
+
+static const struct option_argument stats_arguments[] = {
+    {.name = "SANDBOX",
+     .type = OPTION_TEXT,
+     .is_optional = true,
+     .help = "its id, or its beginning; without one: all"},
+};
+
+static const struct option_argument logs_arguments[] = {
+    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id, or its beginning"},
+    {.name = "EXECUTION",
+     .type = OPTION_TEXT,
+     .is_optional = true,
+     .help = "id of a command, or its beginning; without one: all that are kept"},
+};
+
+static const struct option_argument cp_arguments[] = {
+    {.name = "FROM", .type = OPTION_PATH, .help = "file or folder: PATH, or SANDBOX:PATH"},
+    {.name = "TO", .type = OPTION_PATH, .help = "where to: SANDBOX:PATH, or PATH"},
 };
 
 static const struct option_argument exec_arguments[] = {
-    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id"},
+    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id, or its beginning"},
     {.name = "COMMAND",
      .type = OPTION_TEXT,
      .is_rest = true,
@@ -144,7 +180,7 @@ static const struct option_argument exec_arguments[] = {
 };
 
 static const struct option_argument image_arguments[] = {
-    {.name = "IMAGE", .type = OPTION_TEXT, .help = "its id"},
+    {.name = "IMAGE", .type = OPTION_TEXT, .is_rest = true, .help = "its id, or its beginning"},
 };
 
 static const struct option_argument step_arguments[] = {
@@ -166,7 +202,7 @@ const struct option_command sandbox_image_commands[SANDBOX_IMAGE_COMMANDS] = {
                              .arguments = step_arguments,
                              .argument_count = array_size(step_arguments)},
     [SANDBOX_IMAGE_RM] = {.name = "rm",
-                          .summary = "remove an image",
+                          .summary = "remove images",
                           .options = ask_options,
                           .option_count = SANDBOX_ASK_OPTIONS,
                           .arguments = image_arguments,
@@ -184,27 +220,45 @@ const struct option_command sandbox_commands[SANDBOX_COMMANDS] = {
                        .summary = "check whether this machine can create sandboxes, and why not"},
     [SANDBOX_SERVE] = SANDBOXD_COMMAND,
     [SANDBOX_CREATE] = {.name = "create",
-                        .summary = "create a sandbox of a service, and print its id",
+                        .summary = "create a sandbox that stays, and print its id",
                         .options = create_options,
                         .option_count = SANDBOX_CREATE_OPTIONS},
     [SANDBOX_EXEC] = {.name = "exec",
-                      .summary = "run a command in a sandbox of a service and exit with its status",
+                      .summary = "run a command in such a sandbox and exit with its status",
                       .options = exec_options,
                       .option_count = SANDBOX_EXEC_OPTIONS,
                       .arguments = exec_arguments,
                       .argument_count = array_size(exec_arguments)},
+    [SANDBOX_CP] = {.name = "cp",
+                    .summary = "copy files and folders into a sandbox or out of it",
+                    .options = ask_options,
+                    .option_count = SANDBOX_ASK_OPTIONS,
+                    .arguments = cp_arguments,
+                    .argument_count = array_size(cp_arguments)},
+    [SANDBOX_LOGS] = {.name = "logs",
+                      .summary = "show what the commands of a sandbox have written",
+                      .options = logs_options,
+                      .option_count = SANDBOX_LOGS_OPTIONS,
+                      .arguments = logs_arguments,
+                      .argument_count = array_size(logs_arguments)},
+    [SANDBOX_STATS] = {.name = "stats",
+                       .summary = "show what your sandboxes use: memory, CPU time, processes",
+                       .options = ls_options,
+                       .option_count = SANDBOX_LS_OPTIONS,
+                       .arguments = stats_arguments,
+                       .argument_count = array_size(stats_arguments)},
     [SANDBOX_LS] = {.name = "ls",
-                    .summary = "list your sandboxes of a service",
+                    .summary = "list your sandboxes",
                     .options = ls_options,
                     .option_count = SANDBOX_LS_OPTIONS},
     [SANDBOX_RM] = {.name = "rm",
-                    .summary = "delete a sandbox of a service",
+                    .summary = "delete sandboxes",
                     .options = ask_options,
                     .option_count = SANDBOX_ASK_OPTIONS,
-                    .arguments = id_arguments,
-                    .argument_count = array_size(id_arguments)},
+                    .arguments = rm_arguments,
+                    .argument_count = array_size(rm_arguments)},
     [SANDBOX_IMAGE] = {.name = "image",
-                       .summary = "list, build and remove images of a service",
+                       .summary = "list, build and remove images of sandboxes",
                        .commands = sandbox_image_commands,
                        .command_count = SANDBOX_IMAGE_COMMANDS},
 };

@@ -500,7 +500,7 @@ class CommandLine(Scene):
         result = self.run_it("exec", "-e", "A=x, y", "-w", "/tmp", box, "sh", "-c",
                              "printf '%s' \"$A it's $PWD\"; echo bad >&2; exit 7")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (7, b"x, y it's /tmp", b"bad\n"))
-        self.assertEqual(self.run_it("exec", "-t", "200ms", box, "sleep", "60").returncode, 124)
+        self.assertEqual(self.run_it("exec", "--timeout", "200ms", box, "sleep", "60").returncode, 124)
         self.assertEqual(self.run_it("exec", box, "sh", "-c", "kill -9 $$").returncode, 137)
         self.assertEqual(self.run_it("exec", "-w", "/none", box, "true").returncode, 125)
         self.assertEqual(self.run_it("exec", "-e", "A", box, "true").returncode, 2)
@@ -535,11 +535,6 @@ class CommandLine(Scene):
         result = self.run_it("image", "build", "RUN echo went wrong; exit 3")
         self.assertEqual(result.returncode, 125)
         self.assertIn(b"went wrong", result.stderr)
-
-    def test_without_a_service_it_says_what_to_do(self):
-        result = self.run_it("ls")
-        self.assertEqual(result.returncode, 125)
-        self.assertIn(b"gatehouse sandbox serve", result.stderr)
 
     def test_the_kept_key_goes_to_no_other_address(self):
         service = self.serve(key=None)

@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""gatehouse sandbox create, exec, cp, ls, logs, stats, rm and image, as a person types them.
+
+    test_sandboxctl.py GATEHOUSE
+"""
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+
+sys.dont_write_bytecode = True  # not into the sources
+from sandboxd_scene import PATIENCE, Scene, clean_environment
+
+MOMENT = 0.05
+
+
+def wait_until(is_so, what):
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < deadline, f"this did not happen: {what}"
+        time.sleep(MOMENT)
+
+
+def any_process(mark):
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (entry / "cmdline").read_bytes():
+                return True
+    return False
+
+
+class Terminal:
+    """A command on a pseudo terminal of its own."""
+
+    def __init__(self, words, environment, rows=30, columns=100):
+        self.shown = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            os.execve(words[0], [str(word) for word in words], environment)
+
+    def read(self, seconds):
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return False
+        try:
+            piece = os.read(self.fd, 1 << 16)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            piece = b""
+        self.shown += piece
+        return bool(piece)
+
+    def see(self, text):
+        deadline = time.monotonic() + PATIENCE
+        while text.encode() not in self.shown:
+            assert time.monotonic() < deadline, (text, self.shown)
+            self.read(MOMENT)
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def modes(self):
+        return termios.tcgetattr(self.fd)[3]
+
+    def end(self):
+        """Its exit status, after all it showed."""
+        deadline = time.monotonic() + PATIENCE
+        while self.read(PATIENCE):
+            assert time.monotonic() < deadline, self.shown
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def close(self):
+        if self.pid > 0:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+class Commands(Scene):
+    """Each test has a service of its own, unless it starts without one."""
+
+    def environment(self, **more):
+        return clean_environment(GATEHOUSE_STATE_DIR=str(self.room / "state"), TERM="xterm", **more)
+
+    def run_it(self, *words, given=None, **environment):
+        return subprocess.run([self.gatehouse, "sandbox", *words], capture_output=True, timeout=PATIENCE,
+                              input=given, env=self.environment(**environment), cwd=self.room)
+
+    def said(self, *words, given=None):
+        result = self.run_it(*words, given=given)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def terminal(self, *words, **size):
+        terminal = Terminal([self.gatehouse, "sandbox", *words], self.environment(), **size)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def create(self):
+        self.serve(key=None)
+        return self.said("create").decode().strip()
+
+
+class Terminals(Commands):
+    def test_a_shell_with_keys_sizes_and_its_status(self):
+        box = self.create()
+        shell = self.terminal("exec", "-it", box, "sh", rows=31, columns=101)
+        shell.see("$ ")
+        shell.type("stty size; tty; echo $TERM\n")
+        shell.see("31 101\r\n/dev/pts/")
+        shell.see("xterm-256color\r\n")
+        self.assertFalse(shell.modes() & termios.ICANON, "keys do not go through")
+        shell.resize(41, 91)
+        shell.type("while [ \"$(stty size)\" != '41 91' ]; do sleep 0.05; done; echo re''sized\n")
+        shell.see("resized")
+        shell.type("echo be''gun; sleep 1000\n")
+        shell.see("begun")
+        shell.type("\x03")
+        shell.type("echo status $?\n")
+        shell.see("status 130")
+        shell.type("exit 7\n")
+        self.assertEqual(shell.end(), 7)
+        self.assertTrue(shell.modes() & termios.ICANON, "the terminal is not as it was")
+
+    def test_at_a_terminal_no_option_is_needed(self):
+        box = self.create()
+        shell = self.terminal("exec", box[:8], "sh", "-c", "test -t 0 && test -t 1 && read x && echo got $x")
+        wait_until(lambda: not shell.modes() & termios.ICANON, "raw keys")
+        shell.type("this\n")
+        shell.see("got this")
+        self.assertEqual(shell.end(), 0)
+
+    def test_the_end_of_the_terminal_ends_the_command(self):
+        box = self.create()
+        mark = f"{40000 + os.getpid() % 9999}.83"
+        shell = self.terminal("exec", box, "sh", "-c", f"echo ready; sleep {mark}")
+        shell.see("ready")
+        wait_until(lambda: any_process(f"sleep\0{mark}"), "its start")
+        os.kill(shell.pid, signal.SIGTERM)
+        self.assertEqual(shell.end(), 128 + signal.SIGTERM)
+        self.assertTrue(shell.modes() & termios.ICANON, "the terminal is not as it was")
+        wait_until(lambda: not any_process(f"sleep\0{mark}"), "the end of the command")
+
+    def test_lists_have_heads_for_people_only(self):
+        box = self.create()
+        listed = self.terminal("ls")
+        self.assertEqual(listed.end(), 0)
+        self.assertIn(b"SANDBOX", listed.shown)
+        self.assertIn(box.encode(), listed.shown)
+        self.assertNotIn(b"SANDBOX", self.said("ls"))
+
+
+class Streams(Commands):
+    def test_input_and_output_are_bytes(self):
+        box = self.create()
+        given = bytes(range(256)) * 20000
+        self.assertEqual(self.said("exec", "-i", box, "cat", given=given), given)
+        self.assertEqual(self.said("exec", "-i", box, "head", "-c", "3", given=given), given[:3])
+        self.assertEqual(self.said("exec", "-i", box, "wc", "-c", given=b"").strip(), b"0")
+        # Without -i nothing is read, so that loops over lines work.
+        self.assertEqual(self.said("exec", box, "wc", "-c", given=given).strip(), b"0")
+
+    def test_statuses(self):
+        box = self.create()
+        for words, status in (((box, "sh", "-c", "exit 7"), 7), ((box, "sh", "-c", "kill -9 $$"), 137),
+                              (("--timeout", "200ms", box, "sleep", "60"), 124), ((box, "no-such-program"), 127),
+                              (("-w", "/none", box, "true"), 125), (("-e", "A", box, "true"), 2),
+                              (("../x", "true"), 2), (("0000", "true"), 125), (("-d", "-i", box, "true"), 2)):
+            with self.subTest(words=words):
+                self.assertEqual(self.run_it("exec", *words).returncode, status)
+        result = self.run_it("exec", "-e", "A=x, y", "-w", "/tmp", box, "sh", "-c",
+                             "printf '%s' \"$A it's $PWD\"; echo bad >&2; exit 3")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (3, b"x, y it's /tmp", b"bad\n"))
+
+    def test_logs_of_commands_that_run_alone(self):
+        box = self.create()
+        one = self.said("exec", "-d", box, "sh", "-c", "echo one; echo two >&2").decode().strip()
+        wait_until(lambda: self.run_it("logs", box, one).stdout == b"one\n", "its output")
+        result = self.run_it("logs", "-f", box)
+        self.assertEqual((result.stdout, result.stderr), (b"one\n", b"two\n"))
+        self.said("exec", "-d", box, "sh", "-c", "until [ -e /tmp/go ]; do sleep 0.05; done; echo later")
+        follower = subprocess.Popen([self.gatehouse, "sandbox", "logs", "-f", box], stdout=subprocess.PIPE,
+                                    env=self.environment())
+        self.addCleanup(follower.stdout.close)
+        self.said("exec", box, "touch", "/tmp/go")
+        shown = follower.communicate(timeout=PATIENCE)[0].decode()
+        self.assertEqual(follower.returncode, 0)
+        self.assertRegex(shown, r"(?s)^==> sh -c 'echo one.*' <==\none\n.*==> sh -c 'until.*' <==\nlater\n")
+        self.assertEqual(self.run_it("logs", box, "ffff").returncode, 125)
+
+    def test_stats(self):
+        box = self.create()
+        usage = json.loads(self.said("stats", "--json", box))
+        self.assertEqual((usage["id"], usage["status"], usage["processes_limit"]), (box, "running", 256))
+        self.assertEqual([row["id"] for row in json.loads(self.said("stats", "--json"))], [box])
+        self.assertRegex(self.said("stats").decode(), rf"^{box}  running .* / 512 MiB .* / 256\n$")
+
+
+class Copies(Commands):
+    def tree(self):
+        folder = self.room / "tree"
+        (folder / "a b" / "deep").mkdir(parents=True)
+        (folder / "a b" / "deep" / "ä+%&?.txt").write_text("text\n")
+        (folder / "run.sh").write_text("#!/bin/sh\necho it runs\n")
+        (folder / "run.sh").chmod(0o755)
+        (folder / "empty").mkdir()
+        (folder / "none.txt").write_bytes(b"")
+        (folder / "large").write_bytes(os.urandom(17 << 20))
+        return folder
+
+    def compare(self, one, other):
+        def listed(folder):
+            return sorted((str(path.relative_to(folder)), path.is_dir(), path.stat().st_mode & 0o100,
+                           b"" if path.is_dir() else path.read_bytes()) for path in folder.rglob("*"))
+        self.assertEqual([row[:3] for row in listed(one)], [row[:3] for row in listed(other)])
+        self.assertTrue(listed(one) == listed(other), "contents differ")
+
+    def test_there_and_back(self):
+        box = self.create()
+        folder = self.tree()
+        self.said("cp", "tree", f"{box}:/home/user/work")
+        self.assertEqual(self.said("exec", box, "./work/run.sh"), b"it runs\n")
+        self.said("cp", f"{box[:8]}:work", "back")
+        self.compare(folder, self.room / "back")
+        self.said("cp", f"{box}:work", "back")  # an existing folder gets it inside
+        self.compare(folder, self.room / "back/work")
+        self.said("cp", str(folder / "run.sh"), f"{box}:")  # the home directory
+        self.said("cp", f"{box}:run.sh", "alone.sh")
+        self.assertEqual((self.room / "alone.sh").read_bytes(), (folder / "run.sh").read_bytes())
+        self.said("cp", "tree", f"{box}:work")
+        self.assertEqual(self.said("exec", box, "ls", "work/tree"), self.said("exec", box, "ls", "work/tree"))
+
+    def test_links_lead_nowhere(self):
+        box = self.create()
+        (self.room / "secret").write_text("secret")
+        (self.room / "out").mkdir()
+        (self.room / "out" / "kept").write_text("kept")
+        (self.room / "in").mkdir()
+        (self.room / "in" / "link").symlink_to(self.room / "secret")
+        result = self.run_it("cp", "in", f"{box}:/home/user/in")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"left out", result.stderr)
+        self.assertEqual(self.said("exec", box, "ls", "in"), b"")
+        # What a sandbox calls its files stays in the folder, and links of the host are not followed.
+        self.said("exec", box, "sh", "-c", "mkdir t; echo x > t/plain; ln -s /nowhere t/dangling; ln -s / t/up")
+        (self.room / "t").mkdir()
+        (self.room / "t" / "t").mkdir()
+        (self.room / "t" / "t" / "plain").symlink_to(self.room / "out" / "kept")
+        result = self.run_it("cp", f"{box}:t", "t")
+        self.assertEqual((self.room / "out" / "kept").read_text(), "kept")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertNotEqual(self.run_it("cp", f"{box}:t/none", "x").returncode, 0)
+        self.assertEqual(self.run_it("cp", "a", "b").returncode, 2)
+
+
+class Alone(Commands):
+    """Without a service: the first command starts one, which ends when nobody needs it."""
+
+    def process(self):
+        with contextlib.suppress(FileNotFoundError):
+            for entry in pathlib.Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    words = (entry / "cmdline").read_bytes()
+                    if b"gatehouse-sandboxd" in words and bytes(self.room) in words:
+                        return int(entry.name)
+        return None
+
+    def end_it(self):
+        pid = self.process()
+        if pid is not None:
+            os.kill(pid, signal.SIGTERM)
+            wait_until(lambda: self.process() is None, "the end of the service")
+
+    def first(self):
+        self.addCleanup(self.end_it)
+        result = self.run_it("create")
+        if b"cannot start a sandbox service" in result.stderr:
+            self.skipTest(f"this machine cannot isolate sandboxes: {result.stderr}")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode().strip()
+
+    def test_the_first_command_starts_a_service(self):
+        box = self.first()
+        pid = self.process()
+        self.assertEqual(self.said("exec", box, "echo", "hello"), b"hello\n")
+        self.assertEqual(self.process(), pid)
+        # It outlives the session that started it, and a killed one is replaced.
+        self.assertEqual(os.getsid(pid), pid)
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: self.process() is None, "its end")
+        result = self.run_it("exec", box, "echo", "again")
+        self.assertEqual((result.returncode, result.stdout), (0, b"again\n"))
+        self.assertIn(b"was restarted", result.stderr)
+        self.said("rm", box)
+
+    def test_two_at_once_start_one(self):
+        self.first()
+        self.end_it()
+        processes = [subprocess.Popen([self.gatehouse, "sandbox", "ls"], env=self.environment(),
+                                      stdout=subprocess.PIPE) for _ in range(4)]
+        for process in processes:
+            self.assertEqual(len(process.communicate(timeout=PATIENCE)[0].splitlines()), 1)
+            self.assertEqual(process.returncode, 0)
+
+    def test_it_exits_when_nobody_needs_it(self):
+        service = self.serve("--exit-idle", "300ms", "--idle-stop", "300ms", key=None)
+        box = self.said("create").decode().strip()
+        self.assertEqual(self.said("exec", box, "sh", "-c", "sleep 1; echo kept > file; echo done"), b"done\n")
+        self.assertEqual(service.process.wait(PATIENCE), 0)
+        again = self.serve("--exit-idle", "1h", key=None)
+        result = self.run_it("exec", box, "cat", "file")
+        # It was stopped in order, so nothing was lost.
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"kept\n", b""))
+        again.close()
+
+    def test_why_not(self):
+        (self.room / "state").write_text("no directory")
+        result = self.run_it("create")
+        self.assertEqual(result.returncode, 125)
+        self.assertIn(b"cannot start a sandbox service", result.stderr)
+
+
+if __name__ == "__main__":
+    Scene.gatehouse = pathlib.Path(sys.argv[1]).resolve()
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
