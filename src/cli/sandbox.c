@@ -146,6 +146,14 @@ static const struct option logs_options[SANDBOX_LOGS_OPTIONS] = {
                              .help = "go on until the commands that run have ended"},
 };
 
+static const struct option build_options[SANDBOX_BUILD_OPTIONS] = {
+    ASK_ROWS,
+    [SANDBOX_BUILD_CONTEXT] = {.name = "context",
+                               .letter = 'c',
+                               .type = OPTION_DIR,
+                               .help = "folder whose files COPY steps take"},
+};
+
 static const struct option_argument rm_arguments[] = {
     {.name = "SANDBOX", .type = OPTION_TEXT, .is_rest = true, .help = "its id, or its beginning"},
 };
@@ -197,8 +205,8 @@ const struct option_command sandbox_image_commands[SANDBOX_IMAGE_COMMANDS] = {
                           .option_count = SANDBOX_LS_OPTIONS},
     [SANDBOX_IMAGE_BUILD] = {.name = "build",
                              .summary = "run steps once and print the id of the image",
-                             .options = ask_options,
-                             .option_count = SANDBOX_ASK_OPTIONS,
+                             .options = build_options,
+                             .option_count = SANDBOX_BUILD_OPTIONS,
                              .arguments = step_arguments,
                              .argument_count = array_size(step_arguments)},
     [SANDBOX_IMAGE_RM] = {.name = "rm",

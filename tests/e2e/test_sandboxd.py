@@ -4,13 +4,16 @@
     test_sandboxd.py GATEHOUSE
 """
 import concurrent.futures
+import hashlib
 import http.client
+import io
 import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import unittest
 import uuid
@@ -480,6 +483,83 @@ class Images(Scene):
         self.assertEqual(service.ask("GET", "/images")[2], [])
 
 
+    def context(self, service, files, links=(), mode="w", key=None):
+        """Uploads an archive; its name."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode=mode) as archive:
+            for name, text in files.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(text)
+                archive.addfile(entry, io.BytesIO(text))
+            for name, target in links:
+                entry = tarfile.TarInfo(name)
+                entry.type, entry.linkname = tarfile.SYMTYPE, target
+                archive.addfile(entry)
+        name = hashlib.sha256(packed.getvalue()).hexdigest()
+        status, _, answer = service.ask("PUT", f"/contexts/{name}", packed.getvalue(), key=key)
+        self.assertEqual(status, 204, answer)
+        return name
+
+    def build(self, service, steps, key=None, **more):
+        return service.ask("POST", "/sandboxes", {"dockerfile_steps": steps, **more}, key=key)
+
+    def test_copy_takes_files_of_the_context(self):
+        service = self.serve()
+        context = self.context(service, {"src/a.txt": b"a", "src/deep/b.txt": b"b", "top": b"top"})
+        steps = ["WORKDIR /app", "COPY src lib", "COPY ./top src/a.txt /app/both", "COPY top /named",
+                 "RUN cat lib/a.txt lib/deep/b.txt both/top both/a.txt /named > all; ls -A /tmp > left"]
+        status, _, made = self.build(service, steps, context=context)
+        self.assertEqual(status, 201, made)
+        self.assertEqual(service.output(made["id"], "cat all left; stat -c %u:%a lib/a.txt"), "abtopatop0:644\n")
+        # The same content again is the same image; another one is not.
+        same = self.context(service, {"src/a.txt": b"a", "src/deep/b.txt": b"b", "top": b"top"})
+        self.assertEqual(self.build(service, steps, context=same)[2]["image_id"], made["image_id"])
+        other = self.context(service, {"src/a.txt": b"A", "src/deep/b.txt": b"b", "top": b"top"})
+        self.assertNotEqual(self.build(service, steps, context=other)[2]["image_id"], made["image_id"])
+
+    def test_copy_stays_in_the_context(self):
+        service = self.serve()
+        _, _, tenant = service.ask("POST", "/admin/tenants", {"name": "a", "create_key": True})
+        key = tenant["key"]["api_key"]
+        context = self.context(service, {"plain": b"x", "../../escape": b"y"},
+                               [("up", "/etc"), ("far", "../../../../etc/passwd")], mode="w:gz")
+        for wrong in ("COPY ../x /x", "COPY a/../../x /x", "COPY --chown=1 plain /x", "COPY plain", "COPY"):
+            self.assertEqual(self.build(service, [wrong], context=context)[0], 400, wrong)
+        for wrong in ("COPY up /x", "COPY far /x", "COPY up/passwd /x", "COPY none /x"):
+            status, _, answer = self.build(service, [wrong], context=context)
+            self.assertEqual(status, 400, wrong)
+            self.assertIn("step 1 failed", answer["error"])
+        self.assertEqual(self.build(service, ["COPY plain /x"])[0], 400)  # no context
+        for wrong in ("0" * 64, 5, "x"):
+            self.assertEqual(self.build(service, ["COPY plain /x"], context=wrong)[0], 400)
+        self.assertEqual(self.build(service, ["COPY plain /x"], key=key, context=context)[0], 400)  # another's
+        self.assertEqual(service.ask("PUT", "/contexts/" + "0" * 64, b"other bytes")[0], 400)
+        self.assertEqual(service.ask("PUT", "/contexts/" + "0" * 64, b"x" * (16 << 20))[0], 413)
+        self.assertEqual(service.ask("GET", "/images")[2], [])
+        self.assertEqual(service.ask("GET", "/sandboxes")[2], [])
+        self.assertFalse(list(self.room.rglob("escape")))
+
+    def test_nothing_half_made_is_left_after_a_kill(self):
+        kept = ["RUN echo kept > /kept"]
+        steps = [*kept, "RUN echo half > /half; echo begun > /usr/begun; sleep 1000"]
+        service = self.serve()
+        self.assertEqual(self.build(service, kept)[0], 201)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            failed = pool.submit(self.build, service, steps)
+            files = self.room / "state/sandboxes/files"
+            wait_until(lambda: list(files.glob("rooms/build-*/**/begun")), "the second step")
+            service.end(signal.SIGKILL)
+            with self.assertRaises(Exception):
+                failed.result(PATIENCE)
+        again = self.serve()
+        wait_until(lambda: not list(files.glob("rooms/build-*")), "the end of the half layer")
+        self.assertEqual(len(again.ask("GET", "/images")[2]), 1)
+        self.assertEqual(len(list((files / "layers").iterdir())), 1)
+        status, _, made = self.build(again, [*kept, "RUN test ! -e /half; test ! -e /usr/begun; cat /kept > /whole"])
+        self.assertEqual(status, 201, made)
+        self.assertEqual(again.output(made["id"], "cat /whole"), "kept\n")
+
+
 class CommandLine(Scene):
     """gatehouse sandbox create, exec, ls, rm, image: with the service of the same user."""
 
@@ -532,6 +612,21 @@ class CommandLine(Scene):
         self.assertIn(b"in use", result.stderr)
         self.said("rm", box)
         self.said("image", "rm", image)
+        folder = self.room / "project"
+        (folder / "sub").mkdir(parents=True)
+        (folder / "sub" / ("long" * 40)).write_text("long\n")
+        (folder / "run.sh").write_text("#!/bin/sh\necho it runs\n")
+        (folder / "run.sh").chmod(0o755)
+        (folder / "link").symlink_to("/etc/passwd")
+        image = self.said("image", "build", "-c", str(folder), "COPY . /project").strip()
+        self.assertEqual(self.said("image", "build", "--context", str(folder), "COPY . /project").strip(), image)
+        box = self.said("create", "--image", image[:12]).strip()
+        self.assertEqual(self.said("exec", box, "sh", "-c", "/project/run.sh; cat /project/sub/*; ls /project"),
+                         "it runs\nlong\nrun.sh\nsub\n")
+        (folder / "large").write_bytes(b"x" * (16 << 20))
+        result = self.run_it("image", "build", "-c", str(folder), "COPY . /project")
+        self.assertEqual(result.returncode, 125)
+        self.assertIn(b"too large", result.stderr)
         result = self.run_it("image", "build", "RUN echo went wrong; exit 3")
         self.assertEqual(result.returncode, 125)
         self.assertIn(b"went wrong", result.stderr)

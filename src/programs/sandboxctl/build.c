@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "base/jsonwrite.h"
+#include "base/sha256.h"
 #include "cli/sandbox.h"
 #include "loop/timer.h"
+#include "programs/sandboxctl/tree.h"
 
 enum { PROGRESS_BYTES = 80, PROGRESS_MS = 250 };
 
@@ -27,7 +30,42 @@ static void show_time(void *data)
     ctl_progress(words);
 }
 
-static int write_steps(const struct option_values *values, struct buf *out, struct err *err)
+/* Uploads the folder for COPY steps; its name is empty without one. */
+static int send_context(struct ctl *ctl, const struct option_values *values,
+                        char out_key[CTL_ID_BYTES], struct err *err)
+{
+    cleanup_buf struct buf archive = BUF_INIT(CTL_MAX_BODY_BYTES);
+    const char *folder = options_text(values, SANDBOX_BUILD_CONTEXT);
+    char target[CTL_TARGET_BYTES];
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+    struct tree tree;
+    int r;
+
+    out_key[0] = '\0';
+    if (folder == NULL)
+        return 0;
+    tree_init(&tree);
+    r = tree_open(&tree, values, folder, false, err);
+    if (r == 0)
+        r = tree_gather(&tree, err);
+    if (r == 0 && !tree.items[0].is_directory)
+        r = err_set(err, ERR_INVALID_OPTION, "--context needs a folder");
+    if (r == 0)
+        r = tree_pack(&tree, &archive, err);
+    tree_done(&tree);
+    if (r < 0)
+        return r;
+    sha256_init(&hash);
+    sha256_add(&hash, buf_view(&archive));
+    sha256_end(&hash, digest);
+    hex_text(out_key, digest, sizeof(digest));
+    snprintf(target, sizeof(target), "/contexts/%s", out_key);
+    return ctl_ask(ctl, HTTP_METHOD_PUT, target, &archive, err);
+}
+
+static int write_steps(const struct option_values *values, const char *context, struct buf *out,
+                       struct err *err)
 {
     struct json_writer json;
     int r;
@@ -35,6 +73,8 @@ static int write_steps(const struct option_values *values, struct buf *out, stru
     json_writer_init(&json, out);
     json_begin_object(&json);
     json_put_bool(&json, STR("ephemeral"), true);
+    if (context[0] != '\0')
+        json_put_str(&json, STR("context"), str_from(context));
     json_key(&json, STR("dockerfile_steps"));
     json_begin_array(&json);
     for (size_t i = 0; i < values->argument_count; i++)
@@ -62,8 +102,11 @@ int ctl_build(struct ctl *ctl, const struct option_values *values, struct err *e
     const struct json_value *answer;
     struct str image;
     struct str id;
-    int r = write_steps(values, &body, err);
+    char context[CTL_ID_BYTES];
+    int r = send_context(ctl, values, context, err);
 
+    if (r == 0)
+        r = write_steps(values, context, &body, err);
     if (r < 0)
         return r;
     timer_init(&build.shown, ctl->loop, show_time, &build);

@@ -150,18 +150,20 @@ static int explain(const struct request *request, struct err *err)
     cleanup_arena struct arena arena = ARENA_INIT(2 * (size_t)CTL_MAX_TEXT_BYTES);
     const struct json_limits limits = {CTL_MAX_TEXT_BYTES, 4};
     const struct json_value *answer;
+    struct str first = STR_EMPTY;
     struct str text;
 
     if (json_parse(&arena, buf_view(&request->body), limits, &answer, NULL) < 0 ||
         !json_get_str(answer, STR("error"), &text))
         return err_set(err, ERR_TOOL_FAILED, "the service answered %d", request->status);
-    if (text.len >= ERR_MESSAGE_BYTES) { /* the output of a step: all of it is of use */
+    (void)str_cut(&text, '\n', &first);
+    if (text.len > 0) { /* the output of a step */
         ctl_progress(NULL);
         ctl_write(STDERR_FILENO, text);
-        ctl_write(STDERR_FILENO, STR("\n"));
-        text = STR("the service refused; see above");
+        if (text.ptr[text.len - 1] != '\n')
+            ctl_write(STDERR_FILENO, STR("\n"));
     }
-    return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(text));
+    return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(first));
 }
 
 int request_result(const struct request *request, struct err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `gatehouse sandbox cp`: files and folders, between this machine and a sandbox. On this machine
- * the authority reads and writes, below the folder that the user named: the names that a sandbox
- * gives to its files lead nowhere else. Links and special files are left out, and said.
+ * the authority reads and writes (tree.h), below the folder that the user named: the names that a
+ * sandbox gives to its files lead nowhere else.
  */
 #include "programs/sandboxctl/ctl.h"
 
@@ -15,47 +15,23 @@
 #include <unistd.h>
 
 #include "base/jsonwrite.h"
-#include "base/printable.h"
-#include "cli/output.h"
-#include "cli/sandbox.h"
-#include "session/state.h"
+#include "programs/sandboxctl/tree.h"
 
 enum {
     PIECE_BYTES = 8 << 20, /* the service takes 10 MiB at a time */
-    MAX_ENTRIES = 100000,
-    NAMES_BYTES = 256 << 20,
     PROGRESS_BYTES = 80,
 };
 
 #define MAX_FILE_BYTES                                                                             \
     (UINT64_C(4) << 30) /* out of a sandbox: it is in memory before it is written */
 
-static const volatile sig_atomic_t never = 0;
-
-/* A file or folder of a tree that is copied. */
-struct item {
-    struct str name; /* relative to what is copied, "" for itself */
-    bool is_directory;
-    bool may_run;
-    uint64_t size;
-};
-
 struct copying {
     struct ctl *ctl;
-    struct session_state state;
-    struct authority_scope *scope; /* the folder on this machine */
-    char folder[PATH_MAX];
-    char name[PATH_MAX]; /* in the folder */
+    struct tree tree; /* on this machine */
     char sandbox[CTL_ID_BYTES];
     char inside[PATH_MAX]; /* the path in the sandbox */
-    struct arena names;
-    struct item *items;
-    size_t count;
-    size_t room;
-    size_t files;
     size_t done;
     uint64_t bytes; /* copied so far */
-    size_t left_out;
 };
 
 /* ---- words ---- */
@@ -103,69 +79,15 @@ static const char *last_part(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* The folder of a path on this machine, and the name in it. */
-static int find_outside(struct copying *copying, const char *path, struct err *err)
-{
-    char *slash;
-    int r = session_state_absolute_path(path, copying->folder, err);
-
-    if (r < 0)
-        return r;
-    slash = strrchr(copying->folder, '/');
-    snprintf(copying->name, sizeof(copying->name), "%s", slash + 1);
-    slash[slash == copying->folder ? 1 : 0] = '\0';
-    return 0;
-}
-
-static int open_folder(struct copying *copying, const struct option_values *values, unsigned access,
-                       struct err *err)
-{
-    const struct session_state_config config = {.state_dir =
-                                                    options_text(values, SANDBOX_ASK_STATE_DIR),
-                                                .only_reads = (access & AUTHORITY_WRITE) == 0};
-    const struct authority_request request = {
-        .subject = {.type = AUTHORITY_CORE, .id = "sandbox-cp"},
-        .root = {.kind = AUTHORITY_WORKSPACE, .id = "folder", .path = copying->folder},
-        .access = access,
-        .reason = "the user copies files",
-        .source = AUTHORITY_FROM_USER_APPROVAL,
-        .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT,
-                   .hardlinks = (access & AUTHORITY_WRITE) == 0 ? AUTHORITY_HARDLINKS_ALLOW
-                                                                : AUTHORITY_HARDLINKS_REJECT},
-    };
-    struct err why = ERR_INIT;
-    int r = session_state_open(&config, &copying->state, err);
-
-    if (r < 0)
-        return r;
-    r = authority_request_root(copying->state.authority, &request, &copying->scope, &why);
-    return r < 0 ? err_set(err, r, "cannot use '%.200s': %s", copying->folder,
-                           why.code != 0 ? why.message : err_text(r))
-                 : 0;
-}
-
 /* ---- progress ---- */
 
 static void show_progress(const struct copying *copying)
 {
     char words[PROGRESS_BYTES];
 
-    snprintf(words, sizeof(words), "%zu of %zu files, %.1f MiB", copying->done, copying->files,
+    snprintf(words, sizeof(words), "%zu of %zu files, %.1f MiB", copying->done, copying->tree.files,
              (double)copying->bytes / (1 << 20));
     ctl_progress(words);
-}
-
-static void leave_out(struct copying *copying, struct str name, const char *why)
-{
-    cleanup_output struct output output = OUTPUT_INIT(STDERR_FILENO, &never);
-
-    ctl_progress(NULL);
-    copying->left_out++;
-    output_str(&output, STR("gatehouse sandbox cp: left out "));
-    output_shown(&output, name, PRINTABLE_LINE);
-    output_printf(&output, ": %s", why);
-    output_line_end(&output);
-    (void)output_finish(&output, NULL);
 }
 
 /* ---- requests ---- */
@@ -232,88 +154,9 @@ static int look_inside(struct copying *copying, bool *out_exists, bool *out_is_d
     return r;
 }
 
-/* ---- items ---- */
-
-static int add_item(struct copying *copying, const struct item *item)
-{
-    if (copying->count == copying->room) {
-        size_t room = copying->room > 0 ? 2 * copying->room : 64;
-        struct item *grown = arena_alloc_array(&copying->names, room, sizeof(*grown));
-
-        if (grown == NULL)
-            return ERR_NO_MEMORY;
-        if (copying->count > 0)
-            memcpy(grown, copying->items, copying->count * sizeof(*grown));
-        copying->items = grown;
-        copying->room = room;
-    }
-    copying->items[copying->count] = *item;
-    if (!arena_copy_str(&copying->names, item->name, &copying->items[copying->count].name))
-        return ERR_NO_MEMORY;
-    copying->count++;
-    copying->files += item->is_directory ? 0 : 1;
-    return 0;
-}
-
-static int too_many(struct err *err)
-{
-    return err_set(err, ERR_TOO_LARGE, "more than %d files: copy fewer at a time, or an archive",
-                   MAX_ENTRIES);
-}
-
 /* ---- into a sandbox ---- */
 
-static int visit(void *data, const struct authority_entry *entry)
-{
-    struct copying *copying = data;
-    const struct item item = {.name = entry->name,
-                              .is_directory = entry->type == AUTHORITY_DIRECTORY,
-                              .may_run = (entry->stat.mode & 0100U) != 0,
-                              .size = entry->stat.size};
-
-    if (entry->type != AUTHORITY_FILE && entry->type != AUTHORITY_DIRECTORY) {
-        leave_out(copying, entry->name, "neither a file nor a folder");
-        return 0;
-    }
-    return copying->count < MAX_ENTRIES ? add_item(copying, &item) : ERR_TOO_LARGE;
-}
-
-/* What is copied: the named file, or a folder and all in it. */
-static int gather(struct copying *copying, struct err *err)
-{
-    const struct authority_walk_options options = {.with_stat = true, .is_sorted = true};
-    struct str name = str_from(copying->name);
-    struct authority_stat about;
-    struct item top = {.name = STR_EMPTY};
-    struct err why = ERR_INIT;
-    int r = authority_stat(copying->scope, name, &about, &why);
-
-    if (r == 0) {
-        top.is_directory = about.type == AUTHORITY_DIRECTORY;
-        top.may_run = (about.mode & 0100U) != 0;
-        top.size = about.size;
-        r = add_item(copying, &top);
-    }
-    if (r == 0 && top.is_directory)
-        r = authority_walk(copying->scope, name, &options, visit, copying, &why);
-    if (r == ERR_TOO_LARGE)
-        return too_many(err);
-    return r < 0 ? err_set(err, r, "cannot read '%.200s': %s", copying->name,
-                           why.code != 0 ? why.message : err_text(r))
-                 : 0;
-}
-
-/* The name of an item in the folder on this machine. */
-static int outside_name(const struct copying *copying, struct str name, char out_name[PATH_MAX])
-{
-    return is_long(snprintf(out_name, PATH_MAX, "%s%s%.*s", copying->name,
-                            copying->name[0] != '\0' && name.len > 0 ? "/" : "", STR_ARG(name)),
-                   PATH_MAX)
-               ? ERR_INVALID_PATH
-               : 0;
-}
-
-static int send_piece(const struct copying *copying, const struct item *item, const char *path,
+static int send_piece(const struct copying *copying, const struct tree_item *item, const char *path,
                       bool is_first, struct buf *piece, struct err *err)
 {
     char target[CTL_TARGET_BYTES];
@@ -350,7 +193,7 @@ static int rename_inside(const struct copying *copying, const char *from, const 
 }
 
 /* A large file comes in pieces, beside its name, and gets it when it is whole. */
-static int send_file(struct copying *copying, const struct item *item, struct err *err)
+static int send_file(struct copying *copying, const struct tree_item *item, struct err *err)
 {
     bool is_large = item->size > PIECE_BYTES;
     struct err why = ERR_INIT;
@@ -364,14 +207,15 @@ static int send_file(struct copying *copying, const struct item *item, struct er
         r = inside_path(copying, item->name, is_large ? ".gatehouse-part" : "", part, err);
     if (r < 0)
         return r;
-    if (outside_name(copying, item->name, outside) < 0)
-        return too_long(err);
+    r = tree_name(&copying->tree, item->name, outside, err);
+    if (r < 0)
+        return r;
     do {
         cleanup_buf struct buf piece = BUF_INIT(PIECE_BYTES);
         const struct authority_read_options options = {.offset = sent, .max_bytes = PIECE_BYTES};
         uint64_t len;
 
-        r = authority_read_bytes(copying->scope, str_from(outside), &options, &piece, &why);
+        r = authority_read_bytes(copying->tree.scope, str_from(outside), &options, &piece, &why);
         if (r < 0)
             return err_set(err, r, "cannot read '%.200s': %s", outside, why.message);
         len = piece.len;
@@ -385,7 +229,7 @@ static int send_file(struct copying *copying, const struct item *item, struct er
     return r == 0 && is_large ? rename_inside(copying, part, path, err) : r;
 }
 
-static int send_folder(const struct copying *copying, const struct item *item, struct err *err)
+static int send_folder(const struct copying *copying, const struct tree_item *item, struct err *err)
 {
     char target[CTL_TARGET_BYTES];
     char path[PATH_MAX];
@@ -403,12 +247,10 @@ static int copy_in(struct copying *copying, const struct option_values *values, 
     bool is_directory;
     bool exists;
     size_t len;
-    int r = find_outside(copying, from, err);
+    int r = tree_open(&copying->tree, values, from, false, err);
 
     if (r == 0)
-        r = open_folder(copying, values, AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA, err);
-    if (r == 0)
-        r = gather(copying, err);
+        r = tree_gather(&copying->tree, err);
     if (r == 0)
         r = find_inside(copying, to, err);
     if (r == 0)
@@ -417,11 +259,11 @@ static int copy_in(struct copying *copying, const struct option_values *values, 
         return r;
     len = strlen(copying->inside);
     if ((is_directory || is_into) && is_long(snprintf(copying->inside + len, PATH_MAX - len, "%s%s",
-                                                      len > 1 ? "/" : "", copying->name),
+                                                      len > 1 ? "/" : "", copying->tree.name),
                                              PATH_MAX - len))
         return too_long(err);
-    for (size_t i = 0; i < copying->count && r == 0; i++) {
-        const struct item *item = &copying->items[i];
+    for (size_t i = 0; i < copying->tree.count && r == 0; i++) {
+        const struct tree_item *item = &copying->tree.items[i];
 
         r = item->is_directory ? send_folder(copying, item, err) : send_file(copying, item, err);
         copying->done += item->is_directory ? 0 : 1;
@@ -437,25 +279,24 @@ static int list_inside(struct copying *copying, struct err *err)
     cleanup_arena struct arena arena = ARENA_INIT(4 * (size_t)CTL_MAX_TEXT_BYTES);
     const struct json_value *answer;
     char target[CTL_TARGET_BYTES];
-    struct item item = {.is_directory = true};
+    struct tree_item item = {.is_directory = true};
     int r = make_target(copying, "files", copying->inside, "&recursive=true", target, err);
 
     if (r == 0)
         r = ctl_ask_json(copying->ctl, HTTP_METHOD_GET, target, NULL, &arena, &answer, err);
     if (r == 0)
-        r = add_item(copying, &item) < 0 ? err_set_plain(err, ERR_NO_MEMORY) : 0;
+        r = tree_add(&copying->tree, &item, err);
     if (r < 0)
         return r;
     json_each_item (entry, answer) {
-        item = (struct item){.is_directory = false};
+        item = (struct tree_item){.is_directory = false};
         if (!json_get_str(entry, STR("name"), &item.name) || item.name.len == 0 ||
             str_has_nul(item.name))
             return err_set(err, ERR_TOOL_FAILED, "the service's answer makes no sense");
         (void)json_get_bool(entry, STR("is_dir"), &item.is_directory);
-        if (copying->count == MAX_ENTRIES)
-            return too_many(err);
-        if (add_item(copying, &item) < 0)
-            return err_set_plain(err, ERR_NO_MEMORY);
+        r = tree_add(&copying->tree, &item, err);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
@@ -486,21 +327,21 @@ static void take_piece(void *data, struct str piece)
     arriving->copying->bytes += piece.len;
 }
 
-static int put_file(const struct copying *copying, const struct item *item, int fd, bool may_run,
-                    struct err *err)
+static int put_file(const struct copying *copying, const struct tree_item *item, int fd,
+                    bool may_run, struct err *err)
 {
     const struct authority_move_options options = {
         .may_replace = true, .make_parents = true, .is_exact = true};
     struct err why = ERR_INIT;
     char outside[PATH_MAX];
-    int r = outside_name(copying, item->name, outside);
+    int r = tree_name(&copying->tree, item->name, outside, &why);
 
     if (r == 0)
         r = fchmod(fd, may_run ? 0755 : 0644) < 0 || lseek(fd, 0, SEEK_SET) < 0
                 ? err_from_errno(errno)
                 : 0;
     if (r == 0)
-        r = authority_copy_in_fd(copying->scope, str_from(outside), fd, &options, &why);
+        r = authority_copy_in_fd(copying->tree.scope, str_from(outside), fd, &options, &why);
     return r < 0 ? err_set(err, r, "cannot write '%.200s': %s", outside,
                            why.code != 0 ? why.message : err_text(r))
                  : 0;
@@ -512,7 +353,7 @@ static bool is_missing(int status)
     return status == 404 || status == 400;
 }
 
-static int fetch_file(struct copying *copying, const struct item *item, struct err *err)
+static int fetch_file(struct copying *copying, const struct tree_item *item, struct err *err)
 {
     cleanup_fd int fd = memfd_create("copy", MFD_CLOEXEC);
     struct arriving arriving = {.copying = copying, .fd = fd};
@@ -536,7 +377,7 @@ static int fetch_file(struct copying *copying, const struct item *item, struct e
     may_run = request.is_executable;
     request_done(&request);
     if (r < 0 && item->name.len > 0 && is_missing(status)) {
-        leave_out(copying, item->name, err->message);
+        tree_leave_out(&copying->tree, item->name, err->message);
         return 0;
     }
     if (r == 0 && arriving.error < 0)
@@ -544,17 +385,17 @@ static int fetch_file(struct copying *copying, const struct item *item, struct e
     return r == 0 ? put_file(copying, item, fd, may_run, err) : r;
 }
 
-static int make_folder(const struct copying *copying, const struct item *item, struct err *err)
+static int make_folder(const struct copying *copying, const struct tree_item *item, struct err *err)
 {
     const struct authority_mkdir_options options = {.make_parents = true, .may_exist = true};
     struct err why = ERR_INIT;
     char outside[PATH_MAX];
-    int r = outside_name(copying, item->name, outside);
+    int r = tree_name(&copying->tree, item->name, outside, &why);
 
     if (r == 0 && outside[0] == '\0')
         return 0; /* the folder itself */
     if (r == 0)
-        r = authority_mkdir(copying->scope, str_from(outside), &options, &why);
+        r = authority_mkdir(copying->tree.scope, str_from(outside), &options, &why);
     return r < 0 ? err_set(err, r, "cannot create '%.200s': %s", outside,
                            why.code != 0 ? why.message : err_text(r))
                  : 0;
@@ -567,22 +408,22 @@ static int choose_name(struct copying *copying, struct err *err)
     struct err why = ERR_INIT;
     char name[PATH_MAX];
 
-    if (copying->name[0] != '\0' &&
-        (authority_stat(copying->scope, str_from(copying->name), &about, &why) < 0 ||
+    if (copying->tree.name[0] != '\0' &&
+        (authority_stat(copying->tree.scope, str_from(copying->tree.name), &about, &why) < 0 ||
          about.type != AUTHORITY_DIRECTORY))
         return 0;
-    if (is_long(snprintf(name, sizeof(name), "%s%s%s", copying->name,
-                         copying->name[0] != '\0' ? "/" : "", last_part(copying->inside)),
+    if (is_long(snprintf(name, sizeof(name), "%s%s%s", copying->tree.name,
+                         copying->tree.name[0] != '\0' ? "/" : "", last_part(copying->inside)),
                 sizeof(name)))
         return too_long(err);
-    memcpy(copying->name, name, sizeof(name));
+    memcpy(copying->tree.name, name, sizeof(name));
     return 0;
 }
 
 static int copy_out(struct copying *copying, const struct option_values *values, const char *from,
                     const char *to, struct err *err)
 {
-    struct item file = {.name = STR_EMPTY};
+    struct tree_item file = {.name = STR_EMPTY};
     bool is_directory;
     bool exists;
     int r = find_inside(copying, from, err);
@@ -592,19 +433,15 @@ static int copy_out(struct copying *copying, const struct option_values *values,
     if (r == 0 && !exists)
         r = err_set(err, ERR_NOT_FOUND, "the sandbox has no '%.200s'", copying->inside);
     if (r == 0)
-        r = find_outside(copying, to, err);
-    if (r == 0)
-        r = open_folder(copying, values,
-                        AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WRITE,
-                        err);
+        r = tree_open(&copying->tree, values, to, true, err);
     if (r == 0)
         r = choose_name(copying, err);
     if (r == 0 && is_directory)
         r = list_inside(copying, err);
     else if (r == 0)
-        r = add_item(copying, &file) < 0 ? err_set_plain(err, ERR_NO_MEMORY) : 0;
-    for (size_t i = 0; r == 0 && i < copying->count; i++) {
-        const struct item *item = &copying->items[i];
+        r = tree_add(&copying->tree, &file, err);
+    for (size_t i = 0; r == 0 && i < copying->tree.count; i++) {
+        const struct tree_item *item = &copying->tree.items[i];
 
         r = item->is_directory ? make_folder(copying, item, err) : fetch_file(copying, item, err);
         copying->done += item->is_directory ? 0 : 1;
@@ -627,16 +464,14 @@ int ctl_copy(struct ctl *ctl, const struct option_values *values, struct err *er
     if (!is_out && !is_in)
         return err_set(err, ERR_INVALID_OPTION,
                        "name one of the two as SANDBOX:PATH, like 4f2a:/home/user/notes.txt");
-    arena_init(&copying.names, NAMES_BYTES);
+    tree_init(&copying.tree);
     r = ctl_find_id(ctl, "/sandboxes", sandbox, copying.sandbox, err);
     if (r == 0)
         r = is_in ? copy_in(&copying, values, from, inside, err)
                   : copy_out(&copying, values, inside, to, err);
     ctl_progress(NULL);
-    authority_scope_free(copying.scope);
-    session_state_close(&copying.state);
-    arena_done(&copying.names);
-    if (r == 0 && copying.left_out > 0)
+    if (r == 0 && copying.tree.left_out > 0)
         r = 1; /* not all of it is there */
+    tree_done(&copying.tree);
     return r;
 }

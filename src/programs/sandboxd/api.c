@@ -3,6 +3,7 @@
 
 #include "base/secret.h"
 #include "programs/sandboxd/about.h"
+#include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/executions.h"
 #include "programs/sandboxd/files.h"
 #include "programs/sandboxd/images.h"
@@ -46,6 +47,7 @@ static const struct endpoint endpoints[] = {
     {HTTP_METHOD_POST,   "/sandboxes/*/files/move", KEY, FILES_MAX_REQUEST_BYTES, files_move},
     {HTTP_METHOD_POST,   "/sandboxes/*/mkdir", KEY, FILES_MAX_REQUEST_BYTES, files_mkdir},
     {HTTP_METHOD_GET,    "/sandboxes/*/stat", KEY, 0, files_stat},
+    {HTTP_METHOD_PUT,    "/contexts/*", KEY, CONTEXTS_MAX_BYTES, contexts_put},
     {HTTP_METHOD_GET,    "/images", KEY, 0, images_list},
     {HTTP_METHOD_GET,    "/images/*", KEY, 0, images_get},
     {HTTP_METHOD_DELETE, "/images/*", KEY, 0, images_remove},

@@ -7,6 +7,8 @@
 
 #include "base/hex.h"
 #include "base/utf8.h"
+#include "programs/sandboxd/contexts.h"
+#include "programs/sandboxd/preset.h"
 
 enum {
     MOST_STEPS = ROOM_MAX_LAYERS,
@@ -16,11 +18,43 @@ enum {
     STEP_TIMEOUT_MS = 30 * 60 * 1000,
     BUILD_ARENA_BYTES = 16 << 20,
     NAME_BYTES = 32,
+    MOST_SOURCES = 64, /* of a COPY */
 };
 
-enum word { FROM, RUN, ENV, WORKDIR, WORDS };
+#define CONTEXT_FILE "/tmp/.gatehouse-context.tar"
+
+/*
+ * Unpacks the build context and copies from it; the first word is the target. A link in the context
+ * leads to nothing outside it.
+ */
+static const char copy_script[] =
+    "set -e\n"
+    "at=/tmp/.gatehouse-context\n"
+    "trap 'rm -rf \"$at\" \"$at.tar\"' EXIT\n"
+    "mkdir -m 700 \"$at\"\n"
+    "tar -xf \"$at.tar\" -C \"$at\" --no-same-owner --no-same-permissions\n"
+    "to=$1\n"
+    "shift\n"
+    "[ $# -eq 1 ] || to=$to/\n"
+    "for from; do\n"
+    "    if ! from=$(realpath -e -- \"$at/$from\"); then exit 1; fi\n"
+    "    case $from/ in\n"
+    "    \"$at\"/*) ;;\n"
+    "    *) echo \"$from: outside the build context\" >&2; exit 1 ;;\n"
+    "    esac\n"
+    "    if [ -d \"$from\" ]; then\n"
+    "        mkdir -p -- \"$to\"\n"
+    "        cp -R -- \"$from/.\" \"$to\"\n"
+    "    else\n"
+    "        case $to in */) mkdir -p -- \"$to\" ;; *) mkdir -p -- \"$(dirname -- \"$to\")\" ;; "
+    "esac\n"
+    "        cp -- \"$from\" \"$to\"\n"
+    "    fi\n"
+    "done\n";
+
+enum word { FROM, RUN, ENV, WORKDIR, COPY, WORDS };
 static const char *const words[WORDS] = {
-    [FROM] = "FROM", [RUN] = "RUN", [ENV] = "ENV", [WORKDIR] = "WORKDIR"};
+    [FROM] = "FROM", [RUN] = "RUN", [ENV] = "ENV", [WORKDIR] = "WORKDIR", [COPY] = "COPY"};
 
 struct step {
     enum word word;
@@ -41,6 +75,7 @@ struct build {
     bool is_builder; /* it builds `key`; others that want the same wait for it */
     struct room *room;
     struct room_exec *exec;
+    struct context *context; /* for COPY; or NULL */
     struct buf log;
     struct err failure; /* why the room is being deleted */
     images_built *done;
@@ -66,6 +101,11 @@ static bool read_step(struct str text, struct step *out_step)
     return false;
 }
 
+static bool is_preset(const struct step *step)
+{
+    return step->word == FROM && str_eq(step->rest, STR("builder"));
+}
+
 /* "NAME=value", "NAME value"; quotes around the value go. */
 static bool read_variable(struct str rest, struct str *out_name, struct str *out_value)
 {
@@ -81,7 +121,41 @@ static bool read_variable(struct str rest, struct str *out_name, struct str *out
     return at > 0 && at < rest.len;
 }
 
-const char *images_check_steps(const struct json_value *steps)
+/* The next word of a step; false at the end. */
+static bool next_word(struct str *rest, struct str *out_word)
+{
+    size_t len = 0;
+
+    *rest = str_trim(*rest);
+    while (len < rest->len && rest->ptr[len] != ' ' && rest->ptr[len] != '\t')
+        len++;
+    *out_word = str_slice(*rest, 0, len);
+    *rest = str_slice(*rest, len, rest->len);
+    return len > 0;
+}
+
+/* "from… to": relative paths that stay in the context, and one that is not empty. */
+static bool is_copy(struct str rest)
+{
+    struct str word;
+    size_t count = 0;
+
+    while (next_word(&rest, &word)) {
+        struct str path = word;
+        struct str part;
+
+        if (word.ptr[0] == '-' || ++count > MOST_SOURCES + 1)
+            return false;
+        if (str_trim(rest).len == 0)
+            break; /* the target */
+        while (str_cut(&path, '/', &part))
+            if (str_eq(part, STR("..")))
+                return false;
+    }
+    return count >= 2;
+}
+
+const char *images_check_steps(const struct json_value *steps, bool has_context)
 {
     size_t at = 0;
 
@@ -97,7 +171,7 @@ const char *images_check_steps(const struct json_value *steps)
         if (item->type != JSON_STRING || item->size > MAX_STEP_BYTES || str_has_nul(json_str(item)))
             return "dockerfile_steps must be a list of texts, at most 64 KiB each";
         if (!read_step(json_str(item), &step))
-            return "dockerfile_steps: a step is FROM, RUN, ENV or WORKDIR, and what follows";
+            return "dockerfile_steps: a step is FROM, RUN, ENV, WORKDIR or COPY, and what follows";
         if (step.word == FROM && at > 0)
             return "dockerfile_steps: FROM may only be the first step";
         if (step.word == ENV && !read_variable(step.rest, &name, &value))
@@ -105,6 +179,11 @@ const char *images_check_steps(const struct json_value *steps)
         if (step.word == WORKDIR &&
             (step.rest.ptr[0] != '/' || step.rest.len >= SANDBOXSTORE_PATH_BYTES))
             return "dockerfile_steps: WORKDIR needs an absolute path";
+        if (step.word == COPY && !has_context)
+            return "dockerfile_steps: COPY needs a build context";
+        if (step.word == COPY && !is_copy(step.rest))
+            return "dockerfile_steps: COPY needs paths in the build context and a target, no "
+                   "options";
         at++;
     }
     return NULL;
@@ -114,12 +193,15 @@ const char *images_check_steps(const struct json_value *steps)
 static void make_key(struct build *build, const struct step *step)
 {
     const struct str parts[] = {str_from(build->owner), str_from(build->parent),
-                                str_from(words[step->word]), step->rest};
+                                str_from(words[step->word]), step->rest,
+                                str_from(step->word == COPY ? build->context->key : "")};
+    /* Other steps have the keys that they had before there were contexts. */
+    const size_t count = array_size(parts) - (step->word == COPY ? 0 : 1);
     unsigned char digest[SHA256_BYTES];
     struct sha256 hash;
 
     sha256_init(&hash);
-    for (size_t i = 0; i < array_size(parts); i++) {
+    for (size_t i = 0; i < count; i++) {
         char length[24];
 
         snprintf(length, sizeof(length), "%zu:", parts[i].len);
@@ -153,6 +235,7 @@ static void end_build(struct build *build, const struct err *err, struct str log
 
     list_remove(&build->node);
     done(data, err, log, key);
+    contexts_unref(build->context);
     buf_done(&build->log);
     arena_done(&build->arena);
     free(build);
@@ -359,33 +442,103 @@ static void on_exec_fail(void *data, const struct err *err)
     leave(build);
 }
 
-static void run_step(struct build *build)
+/* NULL without memory. */
+static const char *const *copy_words(struct build *build, struct str rest)
+{
+    const char **argv = arena_alloc_array(&build->arena, MOST_SOURCES + 7, sizeof(*argv));
+    size_t count = 0;
+    struct str word;
+
+    if (argv == NULL)
+        return NULL;
+    argv[count++] = "/bin/sh";
+    argv[count++] = "-c";
+    argv[count++] = copy_script;
+    argv[count++] = "COPY";
+    argv[count++] = NULL; /* the target: its word comes last */
+    while (next_word(&rest, &word)) {
+        const char *text = arena_copy(&build->arena, word);
+
+        if (text == NULL)
+            return NULL;
+        if (str_trim(rest).len == 0)
+            argv[4] = text;
+        else
+            argv[count++] = text;
+    }
+    argv[count] = NULL;
+    return argv;
+}
+
+/* What the step runs, as root of the room. */
+static int choose_command(struct build *build, struct room_command *command)
 {
     const struct step *step = &build->steps[build->at];
-    const struct room_exec_events events = {
-        .on_output = on_output, .on_exit = on_exit_, .on_fail = on_exec_fail, .data = build};
-    const char *mkdir_words[] = {
-        "mkdir", "-p", "-m", "0777", "--", arena_copy(&build->arena, step->rest), NULL};
-    struct room_command command = {.timeout_ms = STEP_TIMEOUT_MS, .is_root = true};
+    const char *text = arena_copy(&build->arena, step->rest);
+    const char **mkdir_words = arena_alloc_array(&build->arena, 7, sizeof(*mkdir_words));
     int r;
 
-    if (step->word == WORKDIR)
-        command.argv = mkdir_words;
+    *command = (struct room_command){.timeout_ms = STEP_TIMEOUT_MS, .is_root = true};
+    if (text == NULL || mkdir_words == NULL)
+        return ERR_NO_MEMORY;
+    memcpy(mkdir_words, (const char *[]){"mkdir", "-p", "-m", "0777", "--", text, NULL},
+           7 * sizeof(*mkdir_words));
+    if (step->word == RUN)
+        command->shell = text;
     else
-        command.shell = mkdir_words[5];
-    r = mkdir_words[5] == NULL ? ERR_NO_MEMORY : 0;
-    if (r == 0)
-        r = images_apply(build->images, build->parent, &build->arena, &command);
-    if (r == 0 && command.workdir == NULL)
-        command.workdir = "/";
-    if (r == 0)
-        r = room_exec(build->room, &command, &events, &build->exec, &build->failure);
-    else
+        command->argv = step->word == COPY ? copy_words(build, step->rest) : mkdir_words;
+    if (command->shell == NULL && command->argv == NULL)
+        return ERR_NO_MEMORY;
+    r = images_apply(build->images, build->parent, &build->arena, command);
+    if (r == 0 && command->workdir == NULL)
+        command->workdir = "/";
+    return r;
+}
+
+static void stop_room(struct build *build)
+{
+    build->exec = NULL;
+    if (build->room == NULL || room_stop(build->room, on_stopped, build) < 0)
+        abandon(build);
+}
+
+static void run_step(struct build *build)
+{
+    const struct room_exec_events events = {
+        .on_output = on_output, .on_exit = on_exit_, .on_fail = on_exec_fail, .data = build};
+    struct room_command command;
+    int r = choose_command(build, &command);
+
+    if (r < 0)
         err_set_plain(&build->failure, r);
+    else
+        r = room_exec(build->room, &command, &events, &build->exec, &build->failure);
+    if (r < 0)
+        stop_room(build);
+}
+
+static void on_context_there(void *data, const struct err *err)
+{
+    struct build *build = data;
+
+    if (err == NULL) {
+        run_step(build);
+        return;
+    }
+    build->failure = *err;
+    stop_room(build);
+}
+
+/* The archive is unpacked in the room: whatever it contains, it reaches nothing else. */
+static void bring_context(struct build *build)
+{
+    const struct str bytes = {build->context->bytes, build->context->len};
+    int r = room_file_put(build->room, CONTEXT_FILE, ROOM_WRITE_REPLACE, bytes, on_context_there,
+                          build);
+
     if (r < 0) {
-        build->exec = NULL;
-        if (room_stop(build->room, on_stopped, build) < 0)
-            abandon(build);
+        err_set_plain(&build->failure, r);
+        stop_room(build);
     }
 }
 
@@ -401,7 +554,10 @@ static void on_started(void *data, const struct err *err, struct room *room,
         return;
     }
     build->room = room;
-    run_step(build);
+    if (build->steps[build->at].word == COPY)
+        bring_context(build);
+    else
+        run_step(build);
 }
 
 static void start_room(struct build *build)
@@ -411,6 +567,7 @@ static void start_room(struct build *build)
     struct room_plan plan = {.id = build->room_id,
                              .layers = layers,
                              .network = service->config.build_network,
+                             .is_build = true,
                              .on_end = on_room_end,
                              .data = build};
     struct err err = ERR_INIT;
@@ -457,10 +614,10 @@ static void advance(struct build *build)
         }
         if (is_being_built(build))
             return; /* wake_others() goes on */
-        if (step->word == RUN || step->word == WORKDIR) {
+        if (step->word == RUN || step->word == WORKDIR || step->word == COPY) {
             start_room(build);
         } else {
-            if (step->word == FROM)
+            if (step->word == FROM && !is_preset(step))
                 log_write(build->images->service->config.log, LOG_WARN,
                           "an image is built on this machine's system, whatever its FROM says",
                           LOG_STR("from", step->rest));
@@ -472,38 +629,47 @@ static void advance(struct build *build)
     succeed(build);
 }
 
+/* With those of a preset. False without memory. */
+static bool read_steps(struct build *build, const struct json_value *steps)
+{
+    build->steps =
+        arena_alloc_array(&build->arena, steps->size + PRESET_BUILDER_STEPS, sizeof(*build->steps));
+    if (build->steps == NULL)
+        return false;
+    json_each_item (item, steps) {
+        struct step *step = &build->steps[build->count++];
+        struct str text;
+
+        if (!arena_copy_str(&build->arena, json_str(item), &text) || !read_step(text, step))
+            return false;
+        for (size_t i = 0; is_preset(step) && i < PRESET_BUILDER_STEPS; i++)
+            (void)read_step(preset_builder[i], &build->steps[build->count++]);
+    }
+    return true;
+}
+
 void images_build(struct images *images, const struct json_value *steps, const char *owner,
-                  images_built *done, void *data)
+                  struct context *context, images_built *done, void *data)
 {
     struct build *build = calloc(1, sizeof(*build));
     struct err err = ERR_INIT;
 
     err_set_plain(&err, ERR_NO_MEMORY);
     if (build == NULL) {
+        contexts_unref(context);
         done(data, &err, STR_EMPTY, NULL);
         return;
     }
-    *build = (struct build){.images = images, .done = done, .data = data};
+    *build = (struct build){.images = images, .context = context, .done = done, .data = data};
     snprintf(build->owner, sizeof(build->owner), "%s", owner);
     buf_init(&build->log, LOG_BYTES);
     arena_init(&build->arena, BUILD_ARENA_BYTES);
     list_init(&build->node);
     list_append(&images->builds, &build->node);
-    build->steps = arena_alloc_array(&build->arena, steps->size, sizeof(*build->steps));
-    if (build->steps != NULL)
-        json_each_item (item, steps) {
-            struct str text;
-
-            if (!arena_copy_str(&build->arena, json_str(item), &text) ||
-                !read_step(text, &build->steps[build->count++])) {
-                build->steps = NULL;
-                break;
-            }
-        }
-    if (build->steps == NULL)
-        fail(build, &err);
-    else
+    if (read_steps(build, steps))
         advance(build);
+    else
+        fail(build, &err);
 }
 
 bool images_is_building_on(const struct images *images, const char *key)

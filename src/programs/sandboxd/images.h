@@ -4,10 +4,12 @@
  * SHA-256 of its owner, its parent and its step, so what was built is found again; two that want
  * the same build it once. The base is this machine's own system.
  *
+ *     FROM builder    the base with Node.js, tsc and tsx, from npm (preset.h)
  *     FROM any name   the base, whatever the name: nothing is downloaded
  *     RUN command     as root of a sandbox, whose files become the layer
  *     ENV name=value  for later steps and for commands
  *     WORKDIR path    the same; created
+ *     COPY from… to   files of the build context; a folder's content goes into `to`
  */
 #ifndef PROGRAMS_SANDBOXD_IMAGES_H
 #define PROGRAMS_SANDBOXD_IMAGES_H
@@ -15,19 +17,20 @@
 #include "programs/sandboxd/call.h"
 #include "programs/sandboxd/service.h"
 
+struct context;
 struct images;
 
 int images_new(struct service *service, struct images **out_images);
 void images_free(struct images *images);
 
 /* What is wrong with a list of steps, or NULL. */
-const char *images_check_steps(const struct json_value *steps);
+const char *images_check_steps(const struct json_value *steps, bool has_context);
 
 /* The image's key; or the error, with the end of the output of a step that failed. */
 typedef void images_built(void *data, const struct err *err, struct str log, const char *key);
-/* Calls `done`, maybe at once. The steps were checked. */
+/* Calls `done`, maybe at once. The steps were checked. Takes the context over; or NULL. */
 void images_build(struct images *images, const struct json_value *steps, const char *owner,
-                  images_built *done, void *data);
+                  struct context *context, images_built *done, void *data);
 
 bool images_has(const struct images *images, struct str key, const char *owner);
 

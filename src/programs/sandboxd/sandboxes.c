@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/images.h"
 #include "programs/sandboxd/service.h"
 
@@ -223,12 +224,35 @@ static void answer_existing(const struct call *call, struct sandbox *sandbox,
     free(creation);
 }
 
+/* What is wrong with the build context that the request names, or NULL. */
+static const char *find_context(const struct call *call, const struct json_value *object,
+                                struct context **out_context)
+{
+    struct str key = STR_EMPTY;
+
+    if (!call_member_str(object, STR("context"), &key))
+        return "context must be the name of a build context";
+    if (key.len == 0)
+        return NULL;
+    *out_context = contexts_find(call->service, key, call->owner);
+    return *out_context == NULL ? "the build context is not here: upload it, maybe again" : NULL;
+}
+
+static struct context *steal_context(struct context **context)
+{
+    struct context *taken = *context;
+
+    *context = NULL;
+    return taken;
+}
+
 void sandboxes_create(const struct call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     const struct json_value *object = call_object(call, &arena, true);
     const struct json_value *steps;
     struct creation *creation;
+    struct context *context = NULL;
     struct sandbox *sandbox;
     const char *wrong;
     bool is_first_generation;
@@ -256,10 +280,13 @@ void sandboxes_create(const struct call *call)
     creation->record.created_s = loop_wall_ms(call->service->config.loop) / 1000;
     creation->record.active_s = creation->record.created_s;
     wrong = read_record(call, object, &creation->record);
+    if (wrong == NULL)
+        wrong = find_context(call, object, &context);
     if (wrong == NULL && steps != NULL)
-        wrong = images_check_steps(steps);
+        wrong = images_check_steps(steps, context != NULL);
     if (wrong != NULL) {
         call_fail(call->exchange, 400, wrong);
+        contexts_unref(context);
         free(creation);
         return;
     }
@@ -269,9 +296,11 @@ void sandboxes_create(const struct call *call)
     else if (!check_quota(call->service, call->owner, call->exchange))
         free(creation);
     else if (steps != NULL && steps->type == JSON_ARRAY && steps->size > 0)
-        images_build(call->service->images, steps, call->owner, on_built, creation);
+        images_build(call->service->images, steps, call->owner, steal_context(&context), on_built,
+                     creation);
     else
         create(creation);
+    contexts_unref(context);
 }
 
 /* ---- the others ---- */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/executions.h"
 #include "programs/sandboxd/images.h"
 
@@ -472,6 +473,7 @@ int service_init(struct service *service, const struct service_config *config, s
                                 .executions = MAP_INIT(MOST_EXECUTIONS)};
     list_init(&service->order);
     list_init(&service->ended);
+    contexts_init(service);
     timer_init(&service->idle, config->loop, look, service);
     service_note_request(service);
     r = images_new(service, &service->images);
@@ -508,6 +510,7 @@ void service_done(struct service *service)
     err_set(&over, ERR_BUSY, "the service is stopping");
     timer_stop(&service->idle);
     images_free(service->images);
+    contexts_done(service);
     while (!list_is_empty(&service->order)) {
         struct sandbox *sandbox = list_entry(service->order.next, struct sandbox, node);
 

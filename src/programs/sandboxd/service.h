@@ -50,6 +50,8 @@ struct service {
     struct list ended;     /* executions that are over, the oldest first */
     size_t history_bytes;  /* of all executions */
     struct images *images;
+    struct list contexts; /* of builds; see contexts.h */
+    size_t context_bytes;
     struct timer idle;
     int64_t asked_ms; /* the last request, by the loop's clock */
     bool is_stopping;
