@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What docs/guides says about other machines: who reaches `gatehouse mcp --http`, and through what.
+"""What docs/guides says: who reaches `gatehouse mcp --http` from other machines, and through what; sandboxes.
 
 Arguments: the gatehouse program. The test with sshd needs Debian's openssh-server, and is skipped without.
 """
@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import socket
 import subprocess
@@ -18,10 +19,11 @@ import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
 from mcp_client import PATIENCE
+from sandboxd_scene import Scene, clean_environment
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
-GUIDE = (pathlib.Path(__file__).resolve().parents[2] /
-         "docs/guides/n8n-docker-and-other-machines.md").read_text()
+GUIDES = pathlib.Path(__file__).resolve().parents[2] / "docs/guides"
+GUIDE = (GUIDES / "n8n-docker-and-other-machines.md").read_text()
 KEY = "0123456789abcdef"
 HELLO = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "n8n", "version": "1"}}})
@@ -124,6 +126,55 @@ class Elsewhere(unittest.TestCase):
         status, answer = greet("127.0.0.2", self.port, f"127.0.0.1:{self.port}")
         self.assertEqual(status, 200)
         self.assertIn("gatehouse", answer)
+
+
+def marked(mark):
+    """The commands of sandbox-service.md below this mark, a text for each place."""
+    pattern = rf"<!-- {mark} -->\n\n((?:    .*\n)+)"
+    return [re.sub("(?m)^    ", "", text)
+            for text in re.findall(pattern, (GUIDES / "sandbox-service.md").read_text())]
+
+
+class Sandboxes(Scene):
+    """Every command of the guide, as it is written there."""
+
+    gatehouse = PROGRAM
+
+    def run_text(self, text, **environment):
+        path = f"{PROGRAM.parent}:{os.environ['PATH']}"
+        return subprocess.run(["sh", "-euc", text], cwd=self.room, capture_output=True, text=True,
+                              timeout=PATIENCE, stdin=subprocess.DEVNULL,
+                              env=clean_environment(PATH=path, GATEHOUSE_STATE_DIR=str(self.room / "state"),
+                                                    **environment))
+
+    def test_the_commands_of_a_user(self):
+        self.serve(key=None)  # so that the end of the test is the end of the service; test_sandboxctl has none
+        expected = (("hello\n",), ("it works\n", "some input\n", "done\n"), ("hello\nprepared\n",))
+        texts = marked("run")
+        self.assertEqual(len(texts), len(expected))
+        for text, words in zip(texts, expected):
+            result = self.run_text(text)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), text)
+            for word in words:
+                self.assertIn(word, result.stdout)
+        self.assertEqual((self.room / "copied.txt").read_text(), "hello\n")
+        self.assertEqual(self.run_text("gatehouse sandbox ls; gatehouse sandbox image ls").stdout, "")
+
+    def test_the_requests_of_a_client(self):
+        if shutil.which("curl") is None:
+            self.skipTest("there is no curl")
+        service = self.serve()
+        (self.room / "notes.txt").write_text("notes")
+        settings = {"URL": service.url, "KEY": f"X-Api-Key: {service.key}"}
+        requests, tenants = marked("run with a service")
+        first, rest = requests.split("\n", 1)
+        made = json.loads(self.run_text(first, **settings).stdout)
+        result = self.run_text(rest.replace("ID", made["id"]), **settings)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('"data":"hello\\n', result.stdout)
+        self.assertIn('"type":"exit","exit_code":0', result.stdout)
+        self.assertEqual(service.ask("GET", "/sandboxes")[2], [])
+        self.assertEqual(json.loads(self.run_text(tenants, **settings).stdout)["tenant"]["name"], "team-a")
 
 
 if __name__ == "__main__":
