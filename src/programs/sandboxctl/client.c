@@ -228,7 +228,7 @@ int ctl_find_id(struct ctl *ctl, const char *list, const char *given, char out_i
 {
     enum { UUID_CHARS = 36 };
     cleanup_arena struct arena arena = ARENA_INIT(2 * (size_t)CTL_MAX_TEXT_BYTES);
-    const struct json_value *answer;
+    const struct json_value *answer = NULL;
     size_t found = 0;
     int r;
 
@@ -239,7 +239,7 @@ int ctl_find_id(struct ctl *ctl, const char *list, const char *given, char out_i
     if (strlen(given) == UUID_CHARS || strlen(given) == CTL_ID_BYTES - 1)
         return 0;
     r = ctl_ask_json(ctl, HTTP_METHOD_GET, list, NULL, &arena, &answer, err);
-    if (r < 0)
+    if (r < 0 || answer == NULL)
         return r;
     json_each_item (item, answer) {
         struct str id = STR_EMPTY;

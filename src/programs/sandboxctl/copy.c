@@ -277,7 +277,7 @@ static int copy_in(struct copying *copying, const struct option_values *values, 
 static int list_inside(struct copying *copying, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(4 * (size_t)CTL_MAX_TEXT_BYTES);
-    const struct json_value *answer;
+    const struct json_value *answer = NULL;
     char target[CTL_TARGET_BYTES];
     struct tree_item item = {.is_directory = true};
     int r = make_target(copying, "files", copying->inside, "&recursive=true", target, err);
@@ -286,7 +286,7 @@ static int list_inside(struct copying *copying, struct err *err)
         r = ctl_ask_json(copying->ctl, HTTP_METHOD_GET, target, NULL, &arena, &answer, err);
     if (r == 0)
         r = tree_add(&copying->tree, &item, err);
-    if (r < 0)
+    if (r < 0 || answer == NULL)
         return r;
     json_each_item (entry, answer) {
         item = (struct tree_item){.is_directory = false};
