@@ -244,8 +244,8 @@ static int copy_in(struct copying *copying, const struct option_values *values, 
                    const char *to, struct err *err)
 {
     bool is_into = to[0] == '\0' || to[strlen(to) - 1] == '/';
-    bool is_directory;
-    bool exists;
+    bool is_directory = false;
+    bool exists = false;
     size_t len;
     int r = tree_open(&copying->tree, values, from, false, err);
 
@@ -424,8 +424,8 @@ static int copy_out(struct copying *copying, const struct option_values *values,
                     const char *to, struct err *err)
 {
     struct tree_item file = {.name = STR_EMPTY};
-    bool is_directory;
-    bool exists;
+    bool is_directory = false;
+    bool exists = false;
     int r = find_inside(copying, from, err);
 
     if (r == 0)

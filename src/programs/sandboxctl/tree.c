@@ -183,7 +183,7 @@ struct tar_head {
 static void fill_head(struct tar_head *head, char type, struct str name, unsigned mode,
                       uint64_t size)
 {
-    const unsigned char *bytes = (const unsigned char *)head;
+    const unsigned char *bytes;
     unsigned sum = 0;
 
     *head = (struct tar_head){.type = type};
@@ -196,6 +196,7 @@ static void fill_head(struct tar_head *head, char type, struct str name, unsigne
     memcpy(head->magic, "ustar", sizeof(head->magic));
     memcpy(head->version, "00", sizeof(head->version));
     memset(head->sum, ' ', sizeof(head->sum));
+    bytes = (const unsigned char *)head;
     for (size_t i = 0; i < sizeof(*head); i++)
         sum += bytes[i];
     snprintf(head->sum, sizeof(head->sum), "%06o", sum);
