@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +84,7 @@ static struct service start_service(const char *gatehouse, const char *place)
 {
     const char *argv[] = {gatehouse,     "sandbox",     "serve", "--listen",
                           "127.0.0.1:0", "--state-dir", place,   NULL};
+    char *words[array_size(argv)];
     posix_spawn_file_actions_t actions;
     struct service service = {0};
     char line[256] = "";
@@ -97,8 +97,8 @@ static struct service start_service(const char *gatehouse, const char *place)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     /* SAFETY: posix_spawn does not change its arguments, whatever its type says. */
-    if (posix_spawn(&service.pid, gatehouse, &actions, NULL, (char *const *)(uintptr_t)argv,
-                    environ) != 0)
+    memcpy(words, argv, sizeof(words));
+    if (posix_spawn(&service.pid, gatehouse, &actions, NULL, words, environ) != 0)
         die("the service does not start");
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);

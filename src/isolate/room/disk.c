@@ -71,6 +71,7 @@ static _Noreturn void exec_formatter(const char *program, int image)
                                 "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0",
                                 "/proc/self/fd/3",
                                 NULL};
+    char *words[array_size(argv)];
     int null = open("/dev/null", O_RDWR);
 
     image = fcntl(image, F_DUPFD, FIRST_FREE_FD + 1); /* it may be where another must go */
@@ -82,7 +83,8 @@ static _Noreturn void exec_formatter(const char *program, int image)
     /* SAFETY: numbers only. */
     (void)syscall(SYS_close_range, FIRST_FREE_FD + 1, ~0U, 0);
     /* SAFETY: execve() changes none of the words; its type is older than const. */
-    execve(program, (char *const *)(uintptr_t)argv, no_environment);
+    memcpy(words, argv, sizeof(words));
+    execve(program, words, no_environment);
     _exit(EXIT_FAILURE);
 }
 
