@@ -79,6 +79,7 @@ struct call_engine {
     struct call_engine_config config;
     struct list calls;
     struct worker_pool *keepers;
+    struct timer handed_out; /* until questions that clients took are given up */
     size_t held;
     uint64_t last_number; /* of a call, in the audit log */
     bool is_closed;
@@ -139,9 +140,9 @@ static void count_question(const struct call_engine *engine, enum call_state fro
     if (questions == NULL || is_asking(from) == is_asking(next))
         return;
     if (is_asking(next))
-        atomic_fetch_add(&questions->count, 1);
+        open_questions_begin(questions);
     else
-        atomic_fetch_sub(&questions->count, 1);
+        open_questions_end(questions);
 }
 
 /* The only function that changes a state. */
@@ -343,11 +344,13 @@ static void ask_user(struct call *call)
 /* The answer comes with another call. */
 static void hand_out(struct call *call)
 {
-    struct open_questions *questions = call->engine->config.questions;
+    struct call_engine *engine = call->engine;
 
     free_call(call);
-    if (questions != NULL)
-        open_questions_hand_out(questions);
+    if (engine->config.questions == NULL)
+        return;
+    open_questions_hand_out(engine->config.questions);
+    timer_start(&engine->handed_out, OPENQUESTIONS_HANDED_OUT_MS);
 }
 
 static void ask_client(struct call *call)
@@ -436,10 +439,20 @@ static void refuse(struct call *call)
                      .outcome = CALL_REFUSED, .err = work->err, .refused_by = work->refused_by});
 }
 
-static void come_back(const struct call_engine *engine)
+static void come_back(struct call_engine *engine)
 {
-    if (engine->config.questions != NULL)
-        open_questions_come_back(engine->config.questions);
+    if (engine->config.questions == NULL)
+        return;
+    open_questions_come_back(engine->config.questions);
+    if (engine->config.questions->handed_out == 0)
+        timer_stop(&engine->handed_out);
+}
+
+static void give_up_handed_out(void *data)
+{
+    struct call_engine *engine = data;
+
+    open_questions_give_up(engine->config.questions);
 }
 
 static bool find_answer(struct call *call)
@@ -841,6 +854,7 @@ void call_engine_client_leaves(struct call_engine *engine)
 void call_engine_close(struct call_engine *engine)
 {
     engine->is_closed = true;
+    timer_stop(&engine->handed_out);
 }
 
 void call_engine_cancel_all(struct call_engine *engine)
@@ -878,6 +892,7 @@ int call_engine_new(const struct call_engine_config *config, struct call_engine 
     if (engine == NULL)
         return ERR_NO_MEMORY;
     engine->config = *config;
+    timer_init(&engine->handed_out, config->loop, give_up_handed_out, engine);
     list_init(&engine->calls);
     r = worker_pool_new(config->loop, &workers, &engine->keepers);
     if (r < 0)
@@ -891,6 +906,7 @@ void call_engine_free(struct call_engine *engine)
 {
     if (engine == NULL)
         return;
+    timer_stop(&engine->handed_out);
     worker_pool_free(engine->keepers);
     while (!list_is_empty(&engine->calls))
         free_call(list_entry(engine->calls.next, struct call, link));

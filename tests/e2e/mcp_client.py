@@ -298,7 +298,7 @@ class Scene(unittest.TestCase):
             for name in left - {"gatehouse", "gatehouse/temp", ".n8n-gateway", ".local",
                                 ".local/state", ".local/state/gatehouse"}:
                 self.assertTrue(name.startswith(("gatehouse/audit.jsonl", "gatehouse/elsewhere-",
-                                                 "gatehouse/asks-", "run",
+                                                 "gatehouse/asks-", "gatehouse/noticeboard", "run",
                                                  ".n8n-gateway/settings.",
                                                  ".n8n-gateway/commands-with-network.lock")),
                                 name)

@@ -573,6 +573,9 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
     if (calls == NULL)
         return ERR_NO_MEMORY;
     calls->config = *config;
+    if (config->board != NULL)
+        calls->questions = (struct open_questions){
+            .tell = noticeboard_tell_call, .others = noticeboard_others_ask, .data = config->board};
     timer_init(&calls->news, config->loop, show_news, calls);
     if (config->shell != NULL && config->job_output != NULL)
         shell_watch_jobs(config->shell, on_news, calls);

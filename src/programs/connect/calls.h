@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "asking/noticeboard.h"
 #include "base/jsonwrite.h"
 #include "base/log.h"
 #include "call/executor.h"
@@ -48,6 +49,7 @@ struct calls_config {
     struct keeper *keeper;
     struct authority_scope *recorded; /* the scope under which calls are recorded; or NULL */
     struct str client;            /* as the audit log names the server; must outlive the calls */
+    struct noticeboard *board;    /* tells other programs of open questions; or NULL */
     struct question_queue *queue; /* NULL: the instance asks */
     bool keeps_answers;           /* the instance may give lasting ones */
     bool (*offers)(void *data, const struct catalog_tool *tool);

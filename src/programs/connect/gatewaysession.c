@@ -570,6 +570,7 @@ static int begin(struct gateway_session *session, struct err *err)
         .keeper = session->file_session->keeper,
         .recorded = session->file_session->folders[0].files,
         .client = str_from(config->url.host),
+        .board = config->board,
         .queue = config->queue,
         .keeps_answers = config->allows_remote_always,
         .offers = offers,

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "asking/noticeboard.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/secret.h"
@@ -32,6 +33,7 @@ struct gateway_session_config {
     struct loop *loop;
     const struct log *log;
     const struct connect_choices *choices; /* as agreed to */
+    struct noticeboard *board;             /* tells other programs of open questions; or NULL */
     struct question_queue *queue;          /* NULL: the instance asks */
     bool asks_there_too;                   /* besides the queue, at the page of a server of ours */
     bool allows_remote_always;             /* the server's page may make lasting decisions */

@@ -333,6 +333,16 @@ static void open_asker(struct program *program)
         log_error(&program->log, "'gatehouse ask' will not show questions of this daemon", &err);
 }
 
+/* Not essential. */
+static void open_board(struct program *program)
+{
+    struct err err = ERR_INIT;
+
+    if (noticeboard_open(&program->board, &err) < 0)
+        log_error(&program->log,
+                  "agents with mouse and keyboard will not wait for questions of others", &err);
+}
+
 static int serve(struct program *program, struct err *err)
 {
     int r = loop_new(&clock_system, &program->loop);
@@ -350,6 +360,7 @@ static int serve(struct program *program, struct err *err)
     if (r < 0)
         return r;
     open_asker(program);
+    open_board(program);
     tell_lacks(program);
     if (program->attempt.key.len > 0 || program->attempt.kept.key.len > 0)
         r = program_connect(program, err);
@@ -368,6 +379,7 @@ static void close_all(struct program *program)
     }
     asker_free(program->asker);
     asking_socket_close(&program->asking_socket);
+    noticeboard_close(&program->board);
     console_free(program->console);
     program->console = NULL;
     notes_free(program->notes);
@@ -423,6 +435,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     struct program program = {.values = values,
                               .authorities = BUF_INIT(TLS_MAX_PEM_BYTES),
                               .attempt.kept_lock_fd = -1,
+                              .board = NOTICEBOARD_INIT,
                               .asking_socket = ASKING_SOCKET_INIT};
     int r = work(&program, err);
 

@@ -273,6 +273,7 @@ static int begin(struct program *program, const struct connect_choices *choices,
         .loop = program->loop,
         .log = &program->log,
         .choices = &agreed->choices,
+        .board = &program->board,
         .queue = program->asks_here ? program->queue : NULL,
         .asks_there_too = program->console != NULL,
         .allows_remote_always = options_is_on(program->values, CONNECT_OPTION_REMOTE_ALWAYS),
@@ -362,6 +363,7 @@ static void on_confirmed(void *data, const struct confirm_result *result)
     struct connect_choices choices;
     struct err err = ERR_INIT;
 
+    noticeboard_remove(&program->board, NOTICEBOARD_CONNECT);
     if (!result->is_accepted) {
         err_set(&err, ERR_DENIED_BY_POLICY, "The user said no.");
         answer_attempt(program, &err);
@@ -409,9 +411,16 @@ static int ask(struct program *program, struct err *err)
     r = confirm_ask(program->console, &offer, on_confirmed, program);
     if (r < 0)
         return err_set_plain(err, r);
+    noticeboard_put(&program->board, NOTICEBOARD_CONNECT);
     program->attempt.state = ATTEMPT_ASKING;
     program_tell(program);
     return 0;
+}
+
+static void cancel_asking(struct program *program)
+{
+    confirm_cancel(program->console);
+    noticeboard_remove(&program->board, NOTICEBOARD_CONNECT);
 }
 
 int program_connect(struct program *program, struct err *err)
@@ -429,7 +438,7 @@ void program_stop_asking(struct program *program)
         gateway_session_end_calls(program->session);
     if (program->attempt.state != ATTEMPT_ASKING)
         return;
-    confirm_cancel(program->console);
+    cancel_asking(program);
     err_set(&err, ERR_CANCELLED, "gatehouse connect was stopped before the user answered");
     answer_attempt(program, &err);
 }
@@ -504,7 +513,7 @@ static void on_page_gone(void *data, uint64_t number)
         return;
     err_set(&err, ERR_CANCELLED, "the page was closed");
     if (program->attempt.state == ATTEMPT_ASKING) {
-        confirm_cancel(program->console);
+        cancel_asking(program);
         answer_attempt(program, &err);
         program_tell(program);
         return;

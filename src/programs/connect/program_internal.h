@@ -10,6 +10,7 @@
 
 #include "asking/asker.h"
 #include "asking/desktop.h"
+#include "asking/noticeboard.h"
 #include "base/log.h"
 #include "base/options/options.h"
 #include "cli/connect.h"
@@ -75,6 +76,7 @@ struct program {
     bool asks_here;         /* we ask about calls; else the instance does */
     struct question_queue *queue;
     struct console *console;
+    struct noticeboard board;           /* of open questions of all programs of this user */
     struct asking_socket asking_socket; /* where terminals of `gatehouse ask` connect */
     struct asker *asker;
     struct notes *notes; /* if the log and questions share a terminal */

@@ -363,6 +363,9 @@ int calls_new(const struct front_config *config, const struct calls_events *even
     if (calls == NULL)
         return ERR_NO_MEMORY;
     calls->config = *config;
+    if (config->board != NULL)
+        calls->questions = (struct open_questions){
+            .tell = noticeboard_tell_call, .others = noticeboard_others_ask, .data = config->board};
     calls->events = *events;
     calls->addresses = (struct addresses){.box = config->box, .keeper = config->keeper};
     calls->providers[0] = (struct provider_use){&files_provider, config->box};

@@ -55,7 +55,7 @@ int consent_init(struct consent *consent, const struct option_values *values, st
     bool is_remote = options_is_on(values, MCP_OPTION_ALLOW_REMOTE_ALWAYS);
     int r;
 
-    *consent = (struct consent){.socket = ASKING_SOCKET_INIT};
+    *consent = (struct consent){.board = NOTICEBOARD_INIT, .socket = ASKING_SOCKET_INIT};
     modes->of[CATALOG_FILESYSTEM_READ] =
         (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_READ);
     modes->of[CATALOG_FILESYSTEM_WRITE] = write_mode(values);
@@ -147,6 +147,9 @@ void consent_listen(struct consent *consent, const struct log *log)
 
     if (asking_socket_open(&consent->socket, &err) < 0)
         log_error(log, "'gatehouse ask' will not show questions of this server", &err);
+    if (noticeboard_open(&consent->board, &err) < 0)
+        log_error(log, "agents with mouse and keyboard will not wait for questions of others",
+                  &err);
 }
 
 static int open_queue(struct consent *consent, struct loop *loop, struct err *err)
@@ -181,5 +184,6 @@ void consent_done(struct consent *consent)
     asker_free(consent->asker);
     question_queue_free(consent->queue);
     asking_socket_close(&consent->socket);
-    *consent = (struct consent){.socket = ASKING_SOCKET_INIT};
+    noticeboard_close(&consent->board);
+    *consent = (struct consent){.board = NOTICEBOARD_INIT, .socket = ASKING_SOCKET_INIT};
 }

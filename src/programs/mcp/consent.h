@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "asking/asker.h"
+#include "asking/noticeboard.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/options/options.h"
@@ -19,6 +20,7 @@
 struct consent {
     struct session_consent session; /* for session_open() */
     bool writes_unmarked;           /* folders without --ro and --rw may be changed */
+    struct noticeboard board;       /* of open questions of all programs of this user */
     struct asking_socket socket;    /* where terminals of `gatehouse ask` connect */
     bool allows_remote_always;      /* offer permanent choices also when the client asks */
     /* Valid after consent_start(): */
@@ -33,8 +35,8 @@ struct consent {
 int consent_init(struct consent *consent, const struct option_values *values, struct err *err);
 
 /*
- * Opens the socket for `gatehouse ask`; if that fails, the log says so. Call it before the process
- * is confined, and after it has forked for good: a child would hold the socket.
+ * Opens the socket for `gatehouse ask` and the noticeboard; if that fails, the log says so. Call it
+ * before the process is confined, and after it has forked for good: a child would hold the socket.
  */
 void consent_listen(struct consent *consent, const struct log *log);
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "asking/noticeboard.h"
 #include "base/log.h"
 #include "files/toolbox.h"
 #include "loop/loop.h"
@@ -24,6 +25,7 @@ struct front_config {
     struct screen_client *screen;      /* NULL: there is none, or it is not allowed */
     enum toolresult_form result_form;
     struct keeper *keeper;
+    struct noticeboard *board;            /* tells other programs of open questions */
     struct question_queue *queue;         /* while it has a terminal; else ask the client */
     bool allows_remote_always;            /* offer permanent choices also when the client asks */
     const struct permission_modes *modes; /* at the start: decide which tools are offered */

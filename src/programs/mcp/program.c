@@ -400,6 +400,7 @@ static int open_front(struct program *program, const struct option_values *value
         .result_form = program->session->result_form,
         .keeper = program->session->keeper,
         .queue = program->consent.queue,
+        .board = &program->consent.board,
         .allows_remote_always = program->consent.allows_remote_always,
         .modes = &program->consent.session.modes,
         .names = program->session->folders[0].names,
@@ -550,7 +551,8 @@ static int check(const struct option_values *values, struct err *err)
 
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    struct program program = {.listen_fd = -1, .consent.socket = ASKING_SOCKET_INIT};
+    struct program program = {.listen_fd = -1,
+                              .consent = {.board = NOTICEBOARD_INIT, .socket = ASKING_SOCKET_INIT}};
     bool is_tried = is_for_client(values);
     int r;
 
