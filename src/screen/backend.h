@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A screen with its pointer and keyboard, behind one interface. Coordinates are pixels of the whole
- * screen. A backend is used by one thread. ERR_CONNECTION_LOST: the display has gone.
+ * A screen with its pointer and keyboard, behind one interface. Coordinates are places of the whole
+ * screen: pixels, or several pixels each where the display has a scale of its own. A backend is
+ * used by one thread. ERR_CONNECTION_LOST: the display has gone.
  */
 #ifndef SCREEN_BACKEND_H
 #define SCREEN_BACKEND_H
@@ -27,6 +28,7 @@ struct screen_area {
 struct screen_monitor {
     struct screen_area area;
     bool is_primary;
+    double scale; /* how much larger than usual things are drawn */
     char name[SCREEN_NAME_BYTES];
 };
 
@@ -36,6 +38,7 @@ struct screen_held {
     uint8_t keys[256];
     uint8_t buttons[8];
     uint8_t borrowed[256]; /* keys that have another symbol for a while */
+    bool is_stopped;       /* by the user: no more input */
 };
 
 struct screen;
@@ -44,10 +47,11 @@ struct screen_ops {
     const char *name; /* "x11" */
     int (*monitors)(struct screen *screen, struct screen_monitor out_monitors[SCREEN_MAX_MONITORS],
                     int *out_count, struct err *err);
+    /* ERR_NOT_FOUND: the display does not tell. */
     int (*pointer)(struct screen *screen, int *out_x, int *out_y, struct err *err);
     /* One object for each window that a person sees, the topmost first. */
     int (*windows)(struct screen *screen, struct json_writer *json, struct err *err);
-    /* The pixels are valid until the next call. */
+    /* The pixels are valid until the next call. They may be more than the area has places. */
     int (*grab)(struct screen *screen, const struct screen_area *area, bool has_cursor,
                 struct image *out_image, struct err *err);
     int (*move)(struct screen *screen, int x, int y, struct err *err);
@@ -60,6 +64,13 @@ struct screen_ops {
     /* Called when nothing was asked for a moment: returns what was borrowed. */
     void (*rest)(struct screen *screen);
     void (*release_all)(struct screen *screen);
+    /* To be polled for reading. */
+    int (*descriptor)(struct screen *screen);
+    /*
+     * Takes what the display has sent, without waiting. *out_is_stopped is set if the user made the
+     * gesture that stops an agent. *out_wait_ms is set if it must be called again after that time.
+     */
+    int (*events)(struct screen *screen, bool *out_is_stopped, int *out_wait_ms, struct err *err);
     void (*close)(struct screen *screen);
 };
 
@@ -67,7 +78,20 @@ struct screen {
     const struct screen_ops *ops;
 };
 
-/* For $DISPLAY. `held` may have entries of an earlier process; they are released. */
+/* `held` may have entries of an earlier process; they are released. */
+
+/* For $DISPLAY. */
 int screen_open_x11(struct screen_held *held, struct screen **out_screen, struct err *err);
+/* For $WAYLAND_DISPLAY. */
+int screen_open_wayland(struct screen_held *held, struct screen **out_screen, struct err *err);
+
+enum { SCREEN_WHY_BYTES = 512 };
+
+/*
+ * The first of them that can be used. *out_why says which and why, or why none, for people; an
+ * error says it shorter.
+ */
+int screen_open(struct screen_held *held, struct screen **out_screen,
+                char out_why[SCREEN_WHY_BYTES], struct err *err);
 
 #endif

@@ -5,15 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "screen/keys.h"
+#include "screen/pause.h"
 
 enum {
     KEPT_IMAGES = 16,
     REST_MS = 1000, /* without a request, before borrowed keys are given back */
+    IDLE_MS = 1 << 30,
     DRAG_STEP_PIXELS = 12,
     DRAG_STEP_MS = 4,
     DRAG_MAX_STEPS = 60,
@@ -36,15 +38,8 @@ struct screen_host {
     struct screen *screen;
     struct shown shown[KEPT_IMAGES];
     uint32_t last; /* number of the last image */
+    struct screen_host_stop stop;
 };
-
-static void pause_ms(long ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-    while (nanosleep(&time, &time) < 0)
-        ;
-}
 
 /* ---- coordinates ---- */
 
@@ -206,7 +201,7 @@ static int grab(struct screen_host *host, const struct screen_request *request,
     if (r < 0)
         return r;
     shown = (struct shown){.number = host->last + 1, .area = area};
-    image_fit(area.width, area.height, request->max_side, &shown.width, &shown.height);
+    image_fit(image.width, image.height, request->max_side, &shown.width, &shown.height);
     r = image_encode(&image, shown.width, shown.height, (enum screen_format)request->format,
                      out_image, err);
     if (r < 0)
@@ -235,6 +230,16 @@ static int look(struct screen_host *host, const struct screen_request *request,
 
 /* ---- what there is ---- */
 
+/* 1, 1.5, 1.25 */
+static void put_scale(struct json_writer *json, double scale)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%.3g", scale > 0 ? scale : 1);
+    json_key(json, STR("scale"));
+    json_splice(json, str_from(text));
+}
+
 static int write_info(struct screen_host *host, struct buf *out_text, struct err *err)
 {
     struct screen_monitor monitors[SCREEN_MAX_MONITORS];
@@ -243,11 +248,10 @@ static int write_info(struct screen_host *host, struct buf *out_text, struct err
     int x = 0;
     int y = 0;
     int r = host->screen->ops->monitors(host->screen, monitors, &count, err);
+    int pointed = r == 0 ? host->screen->ops->pointer(host->screen, &x, &y, err) : r;
 
-    if (r == 0)
-        r = host->screen->ops->pointer(host->screen, &x, &y, err);
-    if (r < 0)
-        return r;
+    if (pointed < 0 && pointed != ERR_NOT_FOUND)
+        return pointed;
     json_writer_init(&json, out_text);
     json_begin_object(&json);
     json_put_str(&json, STR("backend"), str_from(host->screen->ops->name));
@@ -262,14 +266,17 @@ static int write_info(struct screen_host *host, struct buf *out_text, struct err
         json_put_int(&json, STR("width"), monitors[i].area.width);
         json_put_int(&json, STR("height"), monitors[i].area.height);
         json_put_bool(&json, STR("primary"), monitors[i].is_primary);
+        put_scale(&json, monitors[i].scale);
         json_end_object(&json);
     }
     json_end_array(&json);
-    json_key(&json, STR("pointer"));
-    json_begin_object(&json);
-    json_put_int(&json, STR("x"), x);
-    json_put_int(&json, STR("y"), y);
-    json_end_object(&json);
+    if (pointed == 0) {
+        json_key(&json, STR("pointer"));
+        json_begin_object(&json);
+        json_put_int(&json, STR("x"), x);
+        json_put_int(&json, STR("y"), y);
+        json_end_object(&json);
+    }
     json_end_object(&json);
     r = json_writer_finish(&json);
     return r < 0 ? err_set_plain(err, r) : 0;
@@ -334,14 +341,14 @@ static int drag(struct screen_host *host, const struct screen_request *request, 
         r = ops->button(host->screen, request->button, true, err);
     if (r < 0)
         return r;
-    pause_ms(DRAG_HOLD_MS);
+    r = screen_pause(DRAG_HOLD_MS, err);
     steps = steps_between(from[0], from[1], to[0], to[1]);
     for (int i = 1; i <= steps && r == 0; i++) {
         r = ops->move(host->screen, from[0] + (to[0] - from[0]) * i / steps,
                       from[1] + (to[1] - from[1]) * i / steps, err);
-        pause_ms(DRAG_STEP_MS);
+        if (r == 0)
+            r = screen_pause(i < steps ? DRAG_STEP_MS : DRAG_HOLD_MS, err);
     }
-    pause_ms(DRAG_HOLD_MS);
     released = ops->button(host->screen, request->button, false, r == 0 ? err : NULL);
     return r < 0 ? r : released;
 }
@@ -415,12 +422,26 @@ static bool is_sound(const struct screen_request *request, struct str text)
            utf8_is_valid(text);
 }
 
+static bool is_input(uint32_t action)
+{
+    return action >= SCREEN_MOVE;
+}
+
+static int say_stopped(struct err *err)
+{
+    return err_set(err, ERR_GRANT_REVOKED,
+                   "the user has stopped mouse and keyboard: there is no more input in this "
+                   "session. Ask the user, and go on in a new session");
+}
+
 int screen_host_do(struct screen_host *host, const struct screen_request *request, struct str text,
                    struct screen_reply *out_reply, struct buf *out_text, struct buf *out_image,
                    struct err *err)
 {
     if (!is_sound(request, text))
         return err_set(err, ERR_INVALID_ARGUMENT, "invalid request to the screen");
+    if (is_input(request->action) && host->stop.held->is_stopped)
+        return say_stopped(err);
     switch ((enum screen_action)request->action) {
     case SCREEN_INFO:
         return write_info(host, out_text, err);
@@ -486,12 +507,84 @@ int screen_host_refuse(int fd, const struct err *why)
     return r == 0 ? send_reply(fd, &reply, str_from(why->message), STR_EMPTY) : r;
 }
 
-static void rest_if_idle(struct screen_host *host, int fd)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
+/* ---- waiting, with an eye on the display and on the user ---- */
 
-    if (poll(&ready, 1, REST_MS) == 0)
+static void stop_input(struct screen_host *host)
+{
+    if (host->stop.held->is_stopped)
+        return;
+    host->stop.held->is_stopped = true;
+    host->screen->ops->release_all(host->screen);
+    if (host->stop.on_stop != NULL)
+        host->stop.on_stop(host->stop.data);
+}
+
+/* What the display has sent. *inout_wait_ms becomes shorter if it has to be looked at earlier. */
+static int take_events(struct screen_host *host, int *inout_wait_ms, struct err *err)
+{
+    bool is_stopped = false;
+    int wait_ms = -1;
+    int r = host->screen->ops->events(host->screen, &is_stopped, &wait_ms, err);
+
+    if (is_stopped)
+        stop_input(host);
+    if (wait_ms >= 0 && wait_ms < *inout_wait_ms)
+        *inout_wait_ms = wait_ms;
+    return r;
+}
+
+/*
+ * Waits until the descriptor (-1: none) can be read, or so long. Returns 1 if it can, 0 if the time
+ * is over.
+ */
+static int watch(struct screen_host *host, int fd, unsigned ms, struct err *err)
+{
+    int64_t end_ms = clock_monotonic_ms(&clock_system) + ms;
+
+    while (true) {
+        int64_t left_ms = end_ms - clock_monotonic_ms(&clock_system);
+        int wait_ms = left_ms > 0 ? (int)left_ms : 0;
+        struct pollfd ready[] = {
+            {.fd = fd, .events = POLLIN},
+            {.fd = host->screen->ops->descriptor(host->screen), .events = POLLIN},
+            {.fd = host->stop.fd, .events = POLLIN},
+        };
+        int r = take_events(host, &wait_ms, err); /* some may have been read already */
+
+        if (r < 0)
+            return r;
+        if (poll(ready, array_size(ready), wait_ms) < 0)
+            continue;
+        if (ready[2].revents != 0) {
+            stop_input(host);
+            host->stop.fd = -1;
+        }
+        if (ready[0].revents != 0)
+            return 1;
+        if (left_ms <= 0)
+            return 0;
+    }
+}
+
+static int pause_watching(void *data, unsigned ms, struct err *err)
+{
+    struct screen_host *host = data;
+    int r = watch(host, -1, ms, err);
+
+    return r == 0 && host->stop.held->is_stopped ? say_stopped(err) : r;
+}
+
+/* Waits for the next request. ERR_CONNECTION_LOST: the display has gone. */
+static int wait_for_request(struct screen_host *host, int fd)
+{
+    int r = watch(host, fd, REST_MS, NULL);
+
+    if (r == 0) {
         host->screen->ops->rest(host->screen);
+        while (r == 0)
+            r = watch(host, fd, IDLE_MS, NULL);
+    }
+    return r < 0 ? r : 0;
 }
 
 int screen_host_serve(struct screen_host *host, int fd)
@@ -506,7 +599,9 @@ int screen_host_serve(struct screen_host *host, int fd)
         struct err err = ERR_INIT;
         int r;
 
-        rest_if_idle(host, fd);
+        r = wait_for_request(host, fd);
+        if (r < 0)
+            return r;
         r = read_request(fd, &request, &given);
         if (r < 0)
             return 0; /* the front end has gone, or talks nonsense */
@@ -524,13 +619,16 @@ int screen_host_serve(struct screen_host *host, int fd)
     }
 }
 
-int screen_host_new(struct screen *screen, struct screen_host **out_host)
+int screen_host_new(struct screen *screen, const struct screen_host_stop *stop,
+                    struct screen_host **out_host)
 {
     struct screen_host *host = calloc(1, sizeof(*host));
 
     if (host == NULL)
         return ERR_NO_MEMORY;
     host->screen = screen;
+    host->stop = *stop;
+    screen_pause_watch(pause_watching, host);
     *out_host = host;
     return 0;
 }
@@ -539,6 +637,7 @@ void screen_host_free(struct screen_host *host)
 {
     if (host == NULL)
         return;
+    screen_pause_watch(NULL, NULL);
     host->screen->ops->release_all(host->screen);
     host->screen->ops->close(host->screen);
     free(host);

@@ -9,7 +9,16 @@
 
 struct screen_host;
 
-int screen_host_new(struct screen *screen, struct screen_host **out_host);
+/* How the user ends the input of an agent, besides by a gesture. */
+struct screen_host_stop {
+    struct screen_held *held;    /* remembers it: it outlives the host */
+    int fd;                      /* readable when the user wants it; -1: never */
+    void (*on_stop)(void *data); /* everything was released; may be NULL */
+    void *data;
+};
+
+int screen_host_new(struct screen *screen, const struct screen_host_stop *stop,
+                    struct screen_host **out_host);
 void screen_host_free(struct screen_host *host);
 
 /*

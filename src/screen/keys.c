@@ -116,6 +116,16 @@ uint32_t keys_next(struct str *text)
     return 0;
 }
 
+int keys_check_text(struct str text, struct err *err)
+{
+    while (text.len > 0)
+        if (keys_next(&text) == 0)
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                           "the text has a control character, which cannot be typed: press keys "
+                           "with keyboard_key_tap");
+    return 0;
+}
+
 uint32_t keys_symbol(struct str name)
 {
     struct str rest = name;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/str.h"
 
 /*
@@ -13,6 +14,9 @@
  * character. 0: there is no such key.
  */
 uint32_t keys_symbol(struct str name);
+
+/* ERR_INVALID_ARGUMENT: the text, which is valid UTF-8, has a character that no key types. */
+int keys_check_text(struct str text, struct err *err);
 
 /* Takes the next character off a text, which must be valid UTF-8. 0: it cannot be typed. */
 uint32_t keys_next(struct str *text);

@@ -5,6 +5,7 @@
  */
 #include "screen/backend.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 #include <xcb/xtest.h>
 
 #include "base/cleanup.h"
+#include "screen/x11gesture.h"
 #include "screen/x11keys.h"
 
 enum {
@@ -23,6 +25,8 @@ enum {
     MAX_WINDOWS = 256,
     TITLE_BYTES = 256,
     MAX_SCREEN_BYTES = 1 << 30,
+    RESOURCES_BYTES = 16 << 10,
+    USUAL_DPI = 96,
 };
 
 enum atom { ATOM_CLIENTS, ATOM_ACTIVE, ATOM_NAME, ATOM_UTF8, ATOM_PID, ATOMS };
@@ -41,6 +45,7 @@ struct x11 {
     xcb_window_t root;
     struct screen_held *held;
     struct x11keys *keys;
+    struct x11gesture *gesture; /* NULL: real devices cannot be told apart */
     xcb_atom_t atoms[ATOMS];
     bool has_monitors; /* RandR 1.5 */
     bool has_cursor;   /* XFixes */
@@ -77,6 +82,13 @@ static int settle(struct x11 *x11, struct err *err)
 }
 
 /* ---- what there is ---- */
+
+static xcb_get_property_reply_t *get_property(struct x11 *x11, xcb_window_t window, xcb_atom_t name,
+                                              xcb_atom_t type, uint32_t words)
+{
+    return xcb_get_property_reply(
+        x11->connection, xcb_get_property(x11->connection, 0, window, name, type, 0, words), NULL);
+}
 
 static int root_area(struct x11 *x11, struct screen_area *out_area, struct err *err)
 {
@@ -135,11 +147,36 @@ static int compare_places(const void *a, const void *b)
     return one->x != other->x ? one->x - other->x : one->y - other->y;
 }
 
+/* The desktop says it with Xft.dpi among the server's resources; X11 itself has no scale. */
+static double find_scale(struct x11 *x11)
+{
+    cleanup_free xcb_get_property_reply_t *reply = get_property(
+        x11, x11->root, XCB_ATOM_RESOURCE_MANAGER, XCB_ATOM_STRING, RESOURCES_BYTES / PIXEL_BYTES);
+    struct str text = STR_EMPTY;
+    struct str line;
+    char number[16];
+
+    if (reply != NULL && reply->format == 8)
+        text = (struct str){xcb_get_property_value(reply),
+                            (size_t)xcb_get_property_value_length(reply)};
+    while (str_cut(&text, '\n', &line)) {
+        double dpi;
+
+        if (!str_starts_with(line, STR("Xft.dpi:")))
+            continue;
+        snprintf(number, sizeof(number), "%.*s", STR_ARG(str_slice(line, 8, line.len)));
+        dpi = strtod(number, NULL);
+        return dpi >= USUAL_DPI / 2 && dpi <= USUAL_DPI * 10 ? dpi / USUAL_DPI : 1;
+    }
+    return 1;
+}
+
 static int monitors(struct screen *screen, struct screen_monitor out_monitors[SCREEN_MAX_MONITORS],
                     int *out_count, struct err *err)
 {
     struct x11 *x11 = x11_of(screen);
     int count = x11->has_monitors ? randr_monitors(x11, out_monitors) : 0;
+    double scale = find_scale(x11);
     bool has_primary = false;
     int r = 0;
 
@@ -149,8 +186,10 @@ static int monitors(struct screen *screen, struct screen_monitor out_monitors[SC
         count = 1;
     }
     qsort(out_monitors, (size_t)count, sizeof(*out_monitors), compare_places);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         has_primary = has_primary || out_monitors[i].is_primary;
+        out_monitors[i].scale = scale;
+    }
     if (!has_primary)
         out_monitors[0].is_primary = true;
     *out_count = count;
@@ -171,13 +210,6 @@ static int pointer(struct screen *screen, int *out_x, int *out_y, struct err *er
 }
 
 /* ---- windows ---- */
-
-static xcb_get_property_reply_t *get_property(struct x11 *x11, xcb_window_t window, xcb_atom_t name,
-                                              xcb_atom_t type, uint32_t words)
-{
-    return xcb_get_property_reply(
-        x11->connection, xcb_get_property(x11->connection, 0, window, name, type, 0, words), NULL);
-}
 
 static bool write_title(struct x11 *x11, xcb_window_t window, struct json_writer *json)
 {
@@ -407,6 +439,7 @@ static int move(struct screen *screen, int x, int y, struct err *err)
 {
     struct x11 *x11 = x11_of(screen);
 
+    x11gesture_forget(x11->gesture);
     xcb_test_fake_input(x11->connection, XCB_MOTION_NOTIFY, 0, XCB_CURRENT_TIME, x11->root,
                         (int16_t)x, (int16_t)y, 0);
     return settle(x11, err);
@@ -450,6 +483,39 @@ static void release_all(struct screen *screen)
     (void)settle(x11, NULL);
 }
 
+static int descriptor(struct screen *screen)
+{
+    return xcb_get_file_descriptor(x11_of(screen)->connection);
+}
+
+static bool look_for_gesture(struct x11 *x11, int *out_wait_ms)
+{
+    struct screen_monitor found[SCREEN_MAX_MONITORS];
+    int count = 0;
+    int x = 0;
+    int y = 0;
+
+    return x11gesture_wants_look(x11->gesture, out_wait_ms) &&
+           monitors(&x11->base, found, &count, NULL) == 0 &&
+           pointer(&x11->base, &x, &y, NULL) == 0 &&
+           x11gesture_look(x11->gesture, found, count, x, y, out_wait_ms);
+}
+
+static int events(struct screen *screen, bool *out_is_stopped, int *out_wait_ms, struct err *err)
+{
+    struct x11 *x11 = x11_of(screen);
+    xcb_generic_event_t *event;
+
+    while ((event = xcb_poll_for_event(x11->connection)) != NULL) {
+        if (x11gesture_take(x11->gesture, event))
+            *out_is_stopped = true;
+        free(event);
+    }
+    if (look_for_gesture(x11, out_wait_ms))
+        *out_is_stopped = true;
+    return xcb_connection_has_error(x11->connection) != 0 ? lost(err) : 0;
+}
+
 static void close_screen(struct screen *screen)
 {
     struct x11 *x11 = x11_of(screen);
@@ -458,6 +524,7 @@ static void close_screen(struct screen *screen)
         x11keys_restore(x11->keys);
         x11keys_free(x11->keys);
     }
+    x11gesture_free(x11->gesture);
     drop_shared(x11);
     free(x11->reply);
     xcb_disconnect(x11->connection);
@@ -476,6 +543,8 @@ static const struct screen_ops ops = {
     .press = press,
     .rest = rest,
     .release_all = release_all,
+    .descriptor = descriptor,
+    .events = events,
     .close = close_screen,
 };
 
@@ -565,6 +634,7 @@ static int open_all(struct x11 *x11, int number, struct err *err)
     find_atoms(x11);
     if (check_pixels(x11, each.data, err) < 0)
         return ERR_UNSUPPORTED;
+    x11->gesture = x11gesture_new(x11->connection, x11->root);
     return x11keys_new(x11->connection, x11->root, x11->held, &x11->keys, err);
 }
 

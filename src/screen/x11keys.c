@@ -4,18 +4,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <xcb/xtest.h>
 #include <xkbcommon/xkbcommon.h>
 
 #include "base/cleanup.h"
 #include "screen/keys.h"
+#include "screen/pause.h"
 
 enum {
     MAX_BORROWED = 64,
     BORROWED_MS = 30, /* for clients to notice the new keys */
     /* Clients must have looked at everything before a key gets another symbol. */
     REUSE_MS = 300,
+    STROKES_AT_ONCE = 256,
     GROUP_MASK = 0x6000, /* of a state: the layout that is chosen */
 };
 
@@ -44,14 +45,6 @@ struct stroke {
 static int lost(struct err *err)
 {
     return err_set(err, ERR_CONNECTION_LOST, "the X server has closed the connection");
-}
-
-static void pause_ms(unsigned ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-
-    while (nanosleep(&time, &time) < 0)
-        ;
 }
 
 static int settle(struct x11keys *keys, struct err *err)
@@ -199,7 +192,7 @@ static int borrow_for(struct x11keys *keys, struct str text, size_t *out_len, st
     if (keys->borrowed_count > before) {
         r = settle(keys, err);
         if (r == 0)
-            pause_ms(BORROWED_MS);
+            r = screen_pause(BORROWED_MS, err);
     }
     return r;
 }
@@ -227,27 +220,24 @@ static int type_part(struct x11keys *keys, struct str text, struct err *err)
 {
     struct stroke shift = {0};
     struct stroke stroke;
+    int r = 0;
 
     (void)find_key(keys, XKB_KEY_Shift_L, &shift);
-    while (text.len > 0)
+    for (int i = 1; text.len > 0 && r == 0; i++) {
         if (find_key(keys, keys_next(&text), &stroke))
             strike(keys, stroke, shift.code);
-    return settle(keys, err);
-}
-
-static int check_text(struct str text, struct err *err)
-{
-    while (text.len > 0)
-        if (keys_next(&text) == 0)
-            return err_set(err, ERR_INVALID_ARGUMENT,
-                           "the text has a control character, which cannot be typed: press keys "
-                           "with keyboard_key_tap");
-    return 0;
+        if (i % STROKES_AT_ONCE != 0)
+            continue;
+        r = settle(keys, err);
+        if (r == 0)
+            r = screen_pause(0, err); /* the user may want it to stop */
+    }
+    return r == 0 ? settle(keys, err) : r;
 }
 
 int x11keys_type(struct x11keys *keys, struct str text, struct err *err)
 {
-    int r = check_text(text, err);
+    int r = keys_check_text(text, err);
 
     if (r == 0)
         r = read_map(keys, err);
@@ -262,9 +252,10 @@ int x11keys_type(struct x11keys *keys, struct str text, struct err *err)
             r = type_part(keys, str_slice(text, 0, len), err);
         text = str_slice(text, len, text.len);
         if (r == 0 && text.len > 0) {
-            pause_ms(REUSE_MS);
+            r = screen_pause(REUSE_MS, err);
             x11keys_restore(keys);
-            r = read_map(keys, err);
+            if (r == 0)
+                r = read_map(keys, err);
         }
     }
     return r;
@@ -286,7 +277,8 @@ static int find_all(struct x11keys *keys, const uint32_t *symbols, int count,
     }
     if (r == 0 && has_borrowed) {
         r = settle(keys, err);
-        pause_ms(BORROWED_MS);
+        if (r == 0)
+            r = screen_pause(BORROWED_MS, err);
     }
     return r;
 }
@@ -296,6 +288,7 @@ int x11keys_press(struct x11keys *keys, const uint32_t *symbols, int count, unsi
 {
     struct stroke strokes[SCREEN_MAX_KEYS];
     struct stroke shift = {0};
+    int settled;
     int r = find_all(keys, symbols, count, strokes, err);
 
     if (r < 0)
@@ -309,13 +302,14 @@ int x11keys_press(struct x11keys *keys, const uint32_t *symbols, int count, unsi
     }
     r = settle(keys, err);
     if (r == 0 && hold_ms > 0)
-        pause_ms(hold_ms);
+        r = screen_pause(hold_ms, err);
     for (int i = count - 1; i >= 0; i--) {
         fake(keys, strokes[i].code, false);
         if (strokes[i].has_shift && count == 1)
             fake(keys, shift.code, false);
     }
-    return r == 0 ? settle(keys, err) : r;
+    settled = settle(keys, r == 0 ? err : NULL);
+    return r < 0 ? r : settled;
 }
 
 void x11keys_release_all(struct x11keys *keys)

@@ -1,63 +1,29 @@
 #!/usr/bin/env python3
 """Screen, mouse and keyboard on a real X server: what clients on it really get."""
-import base64
 import os
 import pathlib
 import re
 import shutil
 import signal
-import struct
 import subprocess
 import time
 import unittest
-import zlib
 
 import mcp_client
-from consent_scene import Consent
 from mcp_client import PATIENCE, session_members
+from screen_scene import OPEN, OnDisplay, pixels_of
 
 NEEDED = ("Xvfb", "xev", "xterm", "setxkbmap", "xsetroot", "xrandr")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
 WIDTH, HEIGHT = 1280, 800
-OPEN = ("--permission-computer", "allow")
-
-
-def pixels_of(png):
-    """The lines of an RGB image, whose filters are None or Sub, as Gatehouse writes it."""
-    assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    at, data, width = 8, b"", 0
-    while at < len(png):
-        length, kind = struct.unpack(">I4s", png[at:at + 8])
-        body = png[at + 8:at + 8 + length]
-        if kind == b"IHDR":
-            width, height, depth, colour = struct.unpack(">IIBB", body[:10])
-            assert (depth, colour) == (8, 2)
-        elif kind == b"IDAT":
-            data += body
-        at += 12 + length
-    raw, lines, stride = zlib.decompress(data), [], width * 3
-    for y in range(height):
-        kind, line = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
-        assert kind in (0, 1)
-        for i in range(3, stride if kind else 0):
-            line[i] = (line[i] + line[i - 3]) & 255
-        lines.append([tuple(line[i:i + 3]) for i in range(0, stride, 3)])
-    return lines
 
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
-class OnScreen(Consent):
+class OnScreen(OnDisplay):
     def setUp(self):
         super().setUp()
-        self.children = []
-        self.addCleanup(self.end_children)
         self.display = None
         self.start_display()
-
-    def end_children(self):
-        for child in reversed(self.children):
-            child.kill()
-            child.wait()
 
     def start_display(self):
         end, other = os.pipe()
@@ -83,15 +49,6 @@ class OnScreen(Consent):
         self.children.append(child)
         return child
 
-    def wait_for(self, found):
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            result = found()
-            if result:
-                return result
-            time.sleep(0.02)
-        self.fail(f"never: {found}")
-
     def log_events(self):
         """A window that covers the screen's left upper part, and what it is told."""
         path = self.room / "events"
@@ -103,19 +60,6 @@ class OnScreen(Consent):
 
     def serve(self, *flags, **settings):
         return self.begin(*(flags or OPEN), env={"DISPLAY": self.display}, **settings)
-
-    def end(self, server):
-        self.assertEqual(server.end(), 0)
-        self.wait_for(lambda: not session_members(server.pid))
-
-    def ok(self, server, tool, **arguments):
-        result = server.call(tool, **arguments)
-        self.assertEqual(result, {"content": [{"type": "text", "text": "ok"}]})
-
-    def shoot(self, server, tool="screen_screenshot", **arguments):
-        """The picture, and what is said about it."""
-        [image, words] = server.call(tool, **arguments)["content"]
-        return base64.b64decode(image["data"]), image["mimeType"], words["text"]
 
 
 class Seeing(OnScreen):

@@ -6,10 +6,12 @@
  * display goes away the child ends, and the next one looks for it again at each request.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "asking/noticeboard.h"
 #include "cli/runner.h"
 #include "cli/screen.h"
 #include "isolate/companion.h"
@@ -20,13 +22,22 @@ enum { DISPLAY_GONE = 10, KILLED = 128 }; /* exit status of the child */
 
 enum { MAX_KILLS = 100 };
 
+/* What the worker needs from before it was started. */
+struct place {
+    struct screen_held *held; /* shared memory: the next worker sees it */
+    struct noticeboard board; /* says that an agent may use mouse and keyboard */
+    int stop_fd;              /* readable after `gatehouse stop`; -1 without a board */
+};
+
 /* Until there is a display, every request is answered with the reason. */
 static int open_screen(struct screen_held *held, struct screen **out_screen)
 {
+    char why[SCREEN_WHY_BYTES];
+
     while (true) {
         struct err err = ERR_INIT;
 
-        if (screen_open_x11(held, out_screen, &err) == 0)
+        if (screen_open(held, out_screen, why, &err) == 0)
             return 0;
         if (screen_host_refuse(COMPANION_FD, &err) < 0)
             return ERR_CONNECTION_LOST;
@@ -44,18 +55,25 @@ static int confine(struct err *err)
     return confine_process(&plan, &report, err);
 }
 
+static void on_stop(void *data)
+{
+    noticeboard_remove(data, NOTICEBOARD_INPUT);
+}
+
 /* In the child; the exit status. */
 static int serve(void *data)
 {
-    struct screen_held *held = data;
+    struct place *place = data;
+    const struct screen_host_stop stop = {
+        .held = place->held, .fd = place->stop_fd, .on_stop = on_stop, .data = &place->board};
     struct screen_host *host = NULL;
     struct screen *screen = NULL;
     struct err err = ERR_INIT;
     int status = EXIT_SUCCESS;
 
-    if (open_screen(held, &screen) < 0)
+    if (open_screen(place->held, &screen) < 0)
         return EXIT_SUCCESS;
-    if (confine(&err) < 0 || screen_host_new(screen, &host) < 0)
+    if (confine(&err) < 0 || screen_host_new(screen, &stop, &host) < 0)
         return EXIT_FAILURE;
     if (screen_host_serve(host, COMPANION_FD) < 0)
         status = DISPLAY_GONE;
@@ -63,27 +81,60 @@ static int serve(void *data)
     return status;
 }
 
+/* So that `gatehouse stop` finds us. Without a directory for that, it cannot. */
+static int open_board(struct place *place)
+{
+    if (noticeboard_open(&place->board, NULL) < 0)
+        return 0;
+    place->stop_fd = noticeboard_watch(&place->board);
+    if (place->stop_fd < 0)
+        return ERR_IO;
+    noticeboard_put(&place->board, NOTICEBOARD_INPUT);
+    return 0;
+}
+
+/* For `gatehouse doctor`: which display would be used, and why. */
+static int check(struct err *err)
+{
+    struct screen_held held = {0};
+    struct screen *screen = NULL;
+    char why[SCREEN_WHY_BYTES];
+    int r = screen_open(&held, &screen, why, err);
+
+    puts(why);
+    if (r == 0)
+        screen->ops->close(screen);
+    return r;
+}
+
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
     const int kept[] = {STDERR_FILENO, COMPANION_FD};
-    struct screen_held *held;
+    struct place place = {.board = NOTICEBOARD_INIT, .stop_fd = -1};
     int kills = 0;
     int status;
-    int r = confine_close_fds(kept, array_size(kept), err);
+    int r;
 
-    (void)values;
     (void)arena;
+    if (options_is_on(values, SCREEN_OPTION_CHECK))
+        return check(err);
+    r = confine_close_fds(kept, array_size(kept), err);
     if (r < 0)
         return r;
-    held = mmap(NULL, sizeof(*held), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (held == MAP_FAILED)
+    place.held =
+        mmap(NULL, sizeof(*place.held), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (place.held == MAP_FAILED)
         return err_set_plain(err, ERR_NO_MEMORY);
+    r = open_board(&place);
+    if (r < 0)
+        return err_set_plain(err, r);
     /* If it was killed, the next one releases what it held. */
     do {
-        status = companion_run_in_child(serve, held);
+        status = companion_run_in_child(serve, &place);
         kills += status > KILLED;
     } while (status == DISPLAY_GONE || (status > KILLED && kills < MAX_KILLS));
-    munmap(held, sizeof(*held));
+    noticeboard_close(&place.board);
+    munmap(place.held, sizeof(*place.held));
     return 0;
 }
 

@@ -15,6 +15,8 @@ struct fake {
     struct screen_area grabbed;
     int fails_at; /* the button event that fails; 0: none does */
     int buttons;
+    bool makes_gesture;
+    bool has_gone;
 };
 
 static struct fake *fake_of(struct screen *screen)
@@ -94,6 +96,24 @@ static int press(struct screen *screen, const uint32_t *symbols, int count, unsi
     return buf_printf(&fake_of(screen)->notes, "for %u;", hold_ms);
 }
 
+static void release_all(struct screen *screen)
+{
+    (void)buf_append_str(&fake_of(screen)->notes, STR("release all;"));
+}
+
+static int descriptor(struct screen *screen)
+{
+    (void)screen;
+    return -1;
+}
+
+static int events(struct screen *screen, bool *out_is_stopped, int *out_wait_ms, struct err *err)
+{
+    (void)out_wait_ms;
+    *out_is_stopped = fake_of(screen)->makes_gesture;
+    return fake_of(screen)->has_gone ? err_set(err, ERR_CONNECTION_LOST, "gone") : 0;
+}
+
 static void nothing(struct screen *screen)
 {
     (void)screen;
@@ -110,7 +130,9 @@ static const struct screen_ops ops = {
     .type = type,
     .press = press,
     .rest = nothing,
-    .release_all = nothing,
+    .release_all = release_all,
+    .descriptor = descriptor,
+    .events = events,
     .close = nothing,
 };
 
@@ -118,6 +140,7 @@ static struct fake *fake;
 static struct screen_host *host;
 static struct err err;
 static struct screen_reply reply;
+static struct screen_held held;
 
 static int set_up(void **state)
 {
@@ -128,7 +151,8 @@ static int set_up(void **state)
     fake->pixels = calloc(MAX_PIXELS, PIXEL_BYTES);
     assert_non_null(fake->pixels);
     buf_init(&fake->notes, NOTES_BYTES);
-    return screen_host_new(&fake->base, &host);
+    held = (struct screen_held){0};
+    return screen_host_new(&fake->base, &(struct screen_host_stop){.held = &held, .fd = -1}, &host);
 }
 
 static int tear_down(void **state)

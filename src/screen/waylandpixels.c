@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "screen/waylandpixels.h"
+
+enum { PIXEL_BYTES = 4 };
+
+/* The first two have numbers of their own; the others are four characters. */
+enum format { ARGB = 0, XRGB = 1, ABGR = 0x34324241, XBGR = 0x34324258 };
+
+/* By the numbers of wl_output. An odd one swaps width and height. */
+enum turn { UPRIGHT, TURN_90, TURN_180, TURN_270, MIRROR, MIRROR_90, MIRROR_180, MIRROR_270 };
+
+bool waylandpixels_is_known(uint32_t format)
+{
+    return format == ARGB || format == XRGB || format == ABGR || format == XBGR;
+}
+
+static bool has_red_first(uint32_t format)
+{
+    return format == ABGR || format == XBGR;
+}
+
+bool waylandpixels_is_plain(const struct waylandpixels *pixels)
+{
+    return pixels->transform == UPRIGHT && !pixels->is_inverted && pixels->part_width == 0 &&
+           !has_red_first(pixels->format);
+}
+
+static int seen_width(const struct waylandpixels *pixels)
+{
+    return pixels->transform % 2 != 0 ? pixels->height : pixels->width;
+}
+
+static int seen_height(const struct waylandpixels *pixels)
+{
+    return pixels->transform % 2 != 0 ? pixels->width : pixels->height;
+}
+
+void waylandpixels_size(const struct waylandpixels *pixels, int *out_width, int *out_height)
+{
+    *out_width = pixels->part_width > 0 ? pixels->part_width : seen_width(pixels);
+    *out_height = pixels->part_width > 0 ? pixels->part_height : seen_height(pixels);
+}
+
+/* The pixel that a person sees at (x, y). */
+static const uint8_t *find_pixel(const struct waylandpixels *pixels, int x, int y)
+{
+    int width = seen_width(pixels);
+    int height = seen_height(pixels);
+    int column = x;
+    int line = y;
+
+    switch ((enum turn)pixels->transform) {
+    case UPRIGHT:
+        break;
+    case TURN_90:
+        column = y;
+        line = width - 1 - x;
+        break;
+    case TURN_180:
+        column = width - 1 - x;
+        line = height - 1 - y;
+        break;
+    case TURN_270:
+        column = height - 1 - y;
+        line = x;
+        break;
+    case MIRROR:
+        column = width - 1 - x;
+        break;
+    case MIRROR_90:
+        column = y;
+        line = x;
+        break;
+    case MIRROR_180:
+        line = height - 1 - y;
+        break;
+    case MIRROR_270:
+        column = height - 1 - y;
+        line = width - 1 - x;
+        break;
+    }
+    if (pixels->is_inverted)
+        line = pixels->height - 1 - line;
+    return pixels->bytes + (size_t)line * pixels->stride + (size_t)column * PIXEL_BYTES;
+}
+
+void waylandpixels_copy(const struct waylandpixels *pixels, uint8_t *to, int width, int height,
+                        size_t stride)
+{
+    bool is_reversed = has_red_first(pixels->format);
+    int part_width;
+    int part_height;
+
+    waylandpixels_size(pixels, &part_width, &part_height);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const uint8_t *from =
+                find_pixel(pixels, pixels->part_x + (int)((int64_t)x * part_width / width),
+                           pixels->part_y + (int)((int64_t)y * part_height / height));
+            uint8_t *pixel = to + (size_t)y * stride + (size_t)x * PIXEL_BYTES;
+
+            pixel[0] = from[is_reversed ? 2 : 0];
+            pixel[1] = from[1];
+            pixel[2] = from[is_reversed ? 0 : 2];
+            pixel[3] = 0;
+        }
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pixels as a Wayland compositor gives them: in several formats, turned, the last line first. */
+#ifndef SCREEN_WAYLANDPIXELS_H
+#define SCREEN_WAYLANDPIXELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct waylandpixels {
+    const uint8_t *bytes;
+    int width;
+    int height;
+    size_t stride;
+    uint32_t format; /* of wl_shm */
+    int transform;   /* of wl_output: how the picture was turned on its way to the output */
+    bool is_inverted;
+    /* The part that is wanted, as a person sees it; without a width, all. */
+    int part_x;
+    int part_y;
+    int part_width;
+    int part_height;
+};
+
+/* Four bytes with eight bits a colour. */
+bool waylandpixels_is_known(uint32_t format);
+/* They can be used as they are. */
+bool waylandpixels_is_plain(const struct waylandpixels *pixels);
+/* Of the part, as a person sees it. */
+void waylandpixels_size(const struct waylandpixels *pixels, int *out_width, int *out_height);
+/*
+ * Copies them as a person sees them: blue, green, red, and one byte that is ignored; with this
+ * size, by the nearest pixel.
+ */
+void waylandpixels_copy(const struct waylandpixels *pixels, uint8_t *to, int width, int height,
+                        size_t stride);
+
+#endif
