@@ -28,6 +28,7 @@
 #include "cli/search.h"
 #include "cli/serve.h"
 #include "cli/status.h"
+#include "cli/stopinput.h"
 #include "cli/user.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/doctor.h"
