@@ -37,7 +37,7 @@ int screen_open(struct screen_held *held, struct screen **out_screen,
             snprintf(out_why + len, room, "%s%s is used", len > 0 ? "; " : "", backends[i].name);
             return 0;
         }
-        len += snprintf(out_why + len, room, "%s%s is not: %.200s", len > 0 ? "; " : "",
+        len += snprintf(out_why + len, room, "%s%s cannot be used (%.200s)", len > 0 ? "; " : "",
                         backends[i].name, errors[i].message);
     }
     return err_set(err, ERR_UNSUPPORTED, "no screen can be used: %.100s; %.100s", errors[0].message,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Screen, mouse and keyboard on a real X server: what clients on it really get."""
+import json
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import unittest
 
 import mcp_client
 from mcp_client import PATIENCE, session_members
+from real_devices import RealDevices
 from screen_scene import OPEN, OnDisplay, pixels_of
 
 NEEDED = ("Xvfb", "xev", "xterm", "setxkbmap", "xsetroot", "xrandr")
@@ -57,6 +59,9 @@ class OnScreen(OnDisplay):
         self.wait_for(lambda: b"Event Tester" in self.run_x("xwininfo", "-root", "-tree"))
         self.wait_for(lambda: "Expose" in path.read_text())
         return path
+
+    def events(self, path, kind):
+        return [block for block in path.read_text().split("\n\n") if block.startswith(kind)]
 
     def serve(self, *flags, **settings):
         return self.begin(*(flags or OPEN), env={"DISPLAY": self.display}, **settings)
@@ -120,6 +125,20 @@ class Seeing(OnScreen):
         self.assertIn("screen, mouse and keyboard are disabled", server.words())
         self.assertIn("there is no X server", server.words())
 
+    def test_the_doctor_says_which_display_is_used_and_why(self):
+        def look(**more):
+            told = subprocess.run([mcp_client.GATEHOUSE, "doctor", "--json"], check=True, capture_output=True,
+                                  timeout=PATIENCE, env={"PATH": "/usr/bin:/bin", **more})
+            [found] = [found for found in json.loads(told.stdout)["findings"] if found["id"] == "display"]
+            return found["status"], found["detail"]
+
+        self.assertEqual(look(DISPLAY=self.display),
+                         ("ok", "Wayland cannot be used (WAYLAND_DISPLAY is not set); X11 is used"))
+        status, detail = look(WAYLAND_DISPLAY=str(self.room / "none"))
+        self.assertEqual(status, "limited")
+        self.assertIn("there is no Wayland compositor", detail)
+        self.assertIn("X11 cannot be used (DISPLAY is not set)", detail)
+
     def test_a_display_that_goes_away_may_come_back(self):
         server = self.serve()
         self.shoot(server)
@@ -132,9 +151,6 @@ class Seeing(OnScreen):
 
 
 class Acting(OnScreen):
-    def events(self, path, kind):
-        return [block for block in path.read_text().split("\n\n") if block.startswith(kind)]
-
     def test_clicks_land_where_the_picture_shows_it(self):
         path = self.log_events()
         server = self.serve()
@@ -257,6 +273,84 @@ class Acting(OnScreen):
         self.assertIn("no monitor 3", server.bad("screen_screenshot", monitor=3))
 
 
+class Stopping(OnScreen):
+    ESCAPE = 9
+
+    def run_stop(self):
+        done = subprocess.run([mcp_client.GATEHOUSE, "stop"], capture_output=True, text=True, timeout=PATIENCE,
+                              env={"HOME": str(self.state), "XDG_STATE_HOME": str(self.state), "PATH": "/usr/bin:/bin"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def devices(self):
+        devices = RealDevices(self.display)
+        self.addCleanup(devices.close)
+        return devices
+
+    def is_stopped(self, server):
+        return "the user has stopped mouse and keyboard" in \
+            server.call("mouse_move", x=300, y=300)["content"][0]["text"]
+
+    def test_stop_ends_input_in_all_sessions(self):
+        path = self.log_events()
+        self.assertIn("No agent uses", self.run_stop())
+        servers = [self.serve(), self.serve()]
+        self.ok(servers[1], "mouse_button", x=50, y=50, state="down")
+        held = servers[0].call_message("keyboard_hold", {"keys": ["shift", "a"], "durationMs": 10000})
+        servers[0].send(held)
+        self.wait_for(lambda: len(self.events(path, "KeyPress")) >= 2)
+        self.assertIn("Stopped", self.run_stop())
+        self.wait_for(lambda: len(self.events(path, "KeyRelease")) >= 2 and self.events(path, "ButtonRelease"))
+        self.assertIn("the user has stopped", servers[0].result(held["id"])["content"][0]["text"])
+        for server in servers:
+            self.assertTrue(self.is_stopped(server))
+            self.assertIn("the user has stopped", server.bad("keyboard_type", text="x"))
+            self.shoot(server)
+        self.assertIn("No agent uses", self.run_stop())
+        # Not even if the process that knew it is replaced.
+        for pid in session_members(servers[0].pid):
+            if self.is_worker(pid):
+                os.kill(pid, signal.SIGKILL)
+        servers[0].call("screen_info")
+        self.assertTrue(self.is_stopped(servers[0]))
+        self.ok(self.serve(), "mouse_move", x=60, y=60)
+
+    def is_worker(self, pid):
+        text = pathlib.Path(f"/proc/{pid}/status").read_text()
+        return "Name:\tgatehouse-scree" in text and "Seccomp:\t2" in text
+
+    def test_escape_three_times_stops_the_agent(self):
+        server = self.serve()
+        devices = self.devices()
+        for _ in range(4):  # the agent's own do not count
+            self.ok(server, "keyboard_key_tap", key="escape")
+        self.ok(server, "mouse_move", x=300, y=300)
+        devices.tap(self.ESCAPE)
+        devices.tap(self.ESCAPE)
+        devices.tap(38)  # another key
+        devices.tap(self.ESCAPE)
+        server.good("screen_info")
+        self.ok(server, "mouse_move", x=300, y=300)
+        devices.tap(self.ESCAPE)
+        devices.tap(self.ESCAPE)
+        self.wait_for(lambda: self.is_stopped(server))
+        self.shoot(server)
+
+    def test_the_pointer_in_a_corner_stops_what_is_going_on(self):
+        path = self.log_events()
+        server = self.serve()
+        devices = self.devices()
+        self.ok(server, "mouse_move", x=WIDTH - 1, y=0)  # the agent's own way there does not count
+        self.assertTrue(server.good("screen_wait", until="still", stillMs=1500)["still"])
+        self.ok(server, "mouse_move", x=50, y=50)
+        held = server.call_message("keyboard_hold", {"keys": ["a"], "durationMs": 10000})
+        server.send(held)
+        self.wait_for(lambda: self.events(path, "KeyPress"))
+        devices.move(0, 0)
+        self.assertIn("the user has stopped", server.result(held["id"])["content"][0]["text"])
+        self.wait_for(lambda: self.events(path, "KeyRelease"))
+
+
 class Allowing(OnScreen):
     def test_seeing_is_not_acting(self):
         path = self.log_events()
@@ -303,6 +397,30 @@ class Allowing(OnScreen):
         self.assertEqual(server.result(typing["id"])["content"][0]["text"], "ok")
         self.wait_for(lambda: "KeyPress" in path.read_text())
         self.assertNotIn("question", self.shoot(server)[2])
+
+    def test_no_agent_answers_a_question_of_another_session(self):
+        path = self.log_events()
+        asking = self.begin("--permission-filesystem-write", "ask")
+        server = self.serve()
+        self.ok(server, "mouse_move", x=50, y=50)
+        write = asking.call_message("write_file", {"filePath": "a", "content": "x"})
+        asking.send(write)
+        question = self.question(asking)
+        typing = server.call_message("keyboard_type", {"text": "y"})
+        server.send(typing)
+        self.assertIn("A question to the user is open", self.shoot(server)[2])
+        self.assertNotIn("KeyPress", path.read_text())
+        self.reply(asking, question, decision="Deny once")
+        self.assertTrue(asking.result(write["id"])["isError"])
+        self.assertEqual(server.result(typing["id"])["content"][0]["text"], "ok")
+        # Nor does one that died with it hold anything up.
+        asking.send(asking.call_message("write_file", {"filePath": "a", "content": "x"}))
+        self.question(asking)
+        self.assertIn("question", self.shoot(server)[2])
+        asking.process.kill()
+        asking.wait()
+        self.wait_for(lambda: "question" not in self.shoot(server)[2])
+        self.begin("--permission-filesystem-write", "ask")  # sweeps what the other left
 
     def test_the_record_says_what_was_done_without_secrets(self):
         self.log_events()

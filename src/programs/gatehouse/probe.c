@@ -7,6 +7,7 @@
 #include <linux/landlock.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,9 +24,11 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/programs.h"
 #include "isolate/cgroup.h"
+#include "programs/gatehouse/start.h"
 
-/* From linux/magic.h, which not every libc ships. */
+enum { DISPLAY_MS = 5000 };
 
 __attribute__((format(printf, 3, 4))) static void found(struct probe_finding *finding,
                                                         enum probe_status status,
@@ -147,39 +150,74 @@ static void probe_cgroups(struct probe_finding *finding)
         found(finding, PROBE_MISSING, "none can be created");
 }
 
-static bool is_socket(const char *path)
+/* In the child: the program that would hold the display says what it finds. */
+_Noreturn static void check_display(int out_fd)
 {
-    struct stat about;
+    char name[] = SCREEN_PROGRAM;
+    char option[] = "--check";
+    char *const argv[] = {name, option, NULL};
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    return stat(path, &about) == 0 && S_ISSOCK(about.st_mode);
+    if (null_fd >= 0 && dup2(null_fd, STDIN_FILENO) >= 0 && dup2(null_fd, STDERR_FILENO) >= 0 &&
+        dup2(out_fd, STDOUT_FILENO) >= 0)
+        (void)start_program(SCREEN_PROGRAM, argv, NULL);
+    _exit(EXIT_FAILURE);
+}
+
+/* Its first line. A display that hangs does not keep us. */
+static void read_line(int fd, char *out_line, size_t size)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    size_t len = 0;
+
+    while (len + 1 < size && poll(&ready, 1, DISPLAY_MS) > 0) {
+        ssize_t got = read(fd, out_line + len, size - 1 - len);
+
+        if (got <= 0)
+            break;
+        len += (size_t)got;
+    }
+    out_line[len] = '\0';
+    out_line[strcspn(out_line, "\n")] = '\0';
+}
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value != NULL && *value != '\0';
 }
 
 static void probe_display(struct probe_finding *finding)
 {
-    const char *wayland = getenv("WAYLAND_DISPLAY");
-    const char *x11 = getenv("DISPLAY");
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    char path[PATH_MAX];
+    char line[PROBE_DETAIL_BYTES] = "";
+    int ends[2];
+    int status = 0;
+    pid_t pid;
 
-    if (wayland != NULL && *wayland != '\0') {
-        snprintf(path, sizeof(path), "%s%s%s", *wayland == '/' || runtime == NULL ? "" : runtime,
-                 *wayland == '/' ? "" : "/", wayland);
-        if (is_socket(path))
-            found(finding, PROBE_OK, "Wayland (%s)", wayland);
-        else
-            found(finding, PROBE_LIMITED, "WAYLAND_DISPLAY is %s, but nothing listens there",
-                  wayland);
-    } else if (x11 != NULL && *x11 == ':') {
-        snprintf(path, sizeof(path), "/tmp/.X11-unix/X%.*s", (int)strcspn(x11 + 1, "."), x11 + 1);
-        if (is_socket(path))
-            found(finding, PROBE_OK, "X11 (%s)", x11);
-        else
-            found(finding, PROBE_LIMITED, "DISPLAY is %s, but nothing listens there", x11);
-    } else if (x11 != NULL && *x11 != '\0') {
-        found(finding, PROBE_OK, "X11 over the network (%s)", x11);
-    } else {
-        found(finding, PROBE_MISSING, "neither WAYLAND_DISPLAY nor DISPLAY is set");
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        found(finding, PROBE_MISSING, "unknown: %s", err_errno_text(errno));
+        return;
     }
+    pid = fork();
+    if (pid == 0)
+        check_display(ends[1]);
+    close(ends[1]);
+    if (pid > 0) {
+        read_line(ends[0], line, sizeof(line));
+        (void)kill(pid, SIGKILL); /* it has said all that it has to say */
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    close(ends[0]);
+    if (line[0] == '\0')
+        found(finding, PROBE_MISSING, "%s does not answer: is it installed?", SCREEN_PROGRAM);
+    else
+        found(finding,
+              strstr(line, " is used") != NULL                 ? PROBE_OK
+              : is_set("WAYLAND_DISPLAY") || is_set("DISPLAY") ? PROBE_LIMITED
+                                                               : PROBE_MISSING,
+              "%s", line);
 }
 
 /* Finds this program in PATH. */
@@ -236,7 +274,7 @@ const struct probe probes[] = {
      "limits memory, processes and CPU time of a command, and of all commands of agents",
      "limits apply per process only; log in under systemd to get a delegated group", probe_cgroups},
     {"display", "Display", "screenshots, mouse and keyboard",
-     "nothing yet: this version has no tools for the screen", probe_display},
+     "agents cannot use the screen; other tools are not affected", probe_display},
     {"browser", "Browser", "controls web pages for the agent",
      "nothing yet: this version has no tools for a browser", probe_browser},
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What this machine supports, found by trying and not by version numbers. A probe changes nothing
- * and touches only fixed paths of the kernel and what the user's environment names. doctor.h prints
+ * and touches only fixed paths of the kernel and what the user's environment names; for the
+ * display it starts the program of ours that would hold it. doctor.h prints
  * the results.
  */
 #ifndef PROGRAMS_GATEHOUSE_PROBE_H
@@ -15,7 +16,7 @@ enum probe_status {
     PROBE_MISSING,
 };
 
-enum { PROBE_DETAIL_BYTES = 200 };
+enum { PROBE_DETAIL_BYTES = 500 };
 
 struct probe_finding {
     enum probe_status status;

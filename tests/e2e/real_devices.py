@@ -1,0 +1,37 @@
+"""Keys and motions that an X server takes for those of its own devices, not of XTEST's."""
+import ctypes
+
+REAL = ("Xvfb keyboard", "Xvfb mouse")
+
+
+class DeviceInfo(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_ulong), ("type", ctypes.c_ulong), ("name", ctypes.c_char_p),
+                ("num_classes", ctypes.c_int), ("use", ctypes.c_int), ("classes", ctypes.c_void_p)]
+
+
+class RealDevices:
+    def __init__(self, display):
+        self.x, self.xi, self.xtst = (ctypes.CDLL(f"lib{name}.so.6") for name in ("X11", "Xi", "Xtst"))
+        self.x.XOpenDisplay.restype = ctypes.c_void_p
+        self.xi.XListInputDevices.restype = ctypes.POINTER(DeviceInfo)
+        self.xi.XOpenDevice.restype = ctypes.c_void_p
+        self.display = ctypes.c_void_p(self.x.XOpenDisplay(display.encode()))
+        count = ctypes.c_int()
+        found = self.xi.XListInputDevices(self.display, ctypes.byref(count))
+        names = {found[i].name.decode(): found[i].id for i in range(count.value)}
+        self.keyboard, self.mouse = (ctypes.c_void_p(self.xi.XOpenDevice(self.display, ctypes.c_ulong(names[name])))
+                                     for name in REAL)
+
+    def tap(self, code):
+        for is_down in (1, 0):
+            self.xtst.XTestFakeDeviceKeyEvent(self.display, self.keyboard, ctypes.c_uint(code), is_down, None, 0,
+                                              ctypes.c_ulong(0))
+        self.x.XSync(self.display, 0)
+
+    def move(self, x, y):
+        axes = (ctypes.c_int * 2)(x, y)
+        self.xtst.XTestFakeDeviceMotionEvent(self.display, self.mouse, 0, 0, axes, 2, ctypes.c_ulong(0))
+        self.x.XSync(self.display, 0)
+
+    def close(self):
+        self.x.XCloseDisplay(self.display)
