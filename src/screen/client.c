@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "screen/client.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,13 @@
 #include "base/clock.h"
 #include "isolate/companion.h"
 
-enum { REPLY_MS = 30000, START_MS = 5000, END_MS = 2000 };
+enum { REPLY_MS = 30000, START_MS = 5000, END_MS = 2000, PART_MS = 5000 };
 
 struct screen_client {
     pthread_mutex_t mutex;
     int fd;
     bool is_broken; /* where a reply begins is not known any more */
+    unsigned late;  /* replies that nobody waits for any more */
 };
 
 static int read_part(int fd, struct buf *out, size_t len, int64_t deadline_ms)
@@ -27,6 +29,20 @@ static int read_part(int fd, struct buf *out, size_t len, int64_t deadline_ms)
     if (r == 0)
         out->len += len;
     return r;
+}
+
+/* Not a byte is read if the time is over before. */
+static int wait_for_reply(int fd, int64_t deadline_ms)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    int64_t left_ms;
+
+    do {
+        left_ms = deadline_ms - clock_monotonic_ms(&clock_system);
+        if (poll(&ready, 1, left_ms > 0 ? (int)left_ms : 0) > 0)
+            return 0;
+    } while (left_ms > 0);
+    return ERR_BUSY;
 }
 
 static int read_reply(int fd, struct screen_reply *out_reply, struct buf *out_text,
@@ -44,15 +60,41 @@ static int read_reply(int fd, struct screen_reply *out_reply, struct buf *out_te
     return r;
 }
 
+/* Of requests that took too long: the display did not answer, and does again. */
+static int drop_late(struct screen_client *client, int64_t deadline_ms)
+{
+    int r = 0;
+
+    while (client->late > 0 && r == 0) {
+        cleanup_buf struct buf text = BUF_INIT(SCREEN_MAX_REPLY);
+        cleanup_buf struct buf image = BUF_INIT(SCREEN_MAX_IMAGE);
+        struct screen_reply reply;
+
+        r = wait_for_reply(client->fd, deadline_ms);
+        if (r == 0)
+            r = read_reply(client->fd, &reply, &text, &image, deadline_ms + PART_MS);
+        client->late -= r == 0;
+    }
+    return r;
+}
+
+/* ERR_BUSY: the display does not answer in time, but may do so later. */
 static int ask(struct screen_client *client, const struct screen_request *request, struct str text,
                int64_t deadline_ms, struct screen_reply *out_reply, struct buf *out_text,
                struct buf *out_image)
 {
-    int r = screen_wire_write(client->fd, request, sizeof(*request), deadline_ms);
+    int r = drop_late(client, deadline_ms);
 
     if (r == 0)
+        r = screen_wire_write(client->fd, request, sizeof(*request), deadline_ms);
+    if (r == 0)
         r = screen_wire_write(client->fd, text.ptr, text.len, deadline_ms);
-    return r == 0 ? read_reply(client->fd, out_reply, out_text, out_image, deadline_ms) : r;
+    if (r < 0)
+        return r;
+    r = wait_for_reply(client->fd, deadline_ms);
+    client->late += r < 0;
+    return r == 0 ? read_reply(client->fd, out_reply, out_text, out_image, deadline_ms + PART_MS)
+                  : r;
 }
 
 static int ask_within(struct screen_client *client, struct screen_request *request, struct str text,
@@ -69,9 +111,13 @@ static int ask_within(struct screen_client *client, struct screen_request *reque
     pthread_mutex_lock(&client->mutex);
     if (!client->is_broken)
         r = ask(client, request, text, deadline_ms, out_reply, out_text, out_image);
-    if (r < 0)
+    if (r < 0 && r != ERR_BUSY)
         client->is_broken = true;
     pthread_mutex_unlock(&client->mutex);
+    if (r == ERR_BUSY)
+        return err_set(err, ERR_TIMED_OUT,
+                       "the display does not answer: another program may hold it. What was asked "
+                       "for may still be done");
     if (r < 0)
         return err_set(err, r, "gatehouse-screen does not answer: restart Gatehouse");
     if (out_reply->error < 0)

@@ -133,13 +133,31 @@ static int map_point(const struct shown *space, int x, int y, int *out_x, int *o
     return 0;
 }
 
-static int place_of(const struct screen_host *host, const struct screen_request *request,
-                    int *out_x, int *out_y, struct err *err)
+/* An image may show what is not there any more, and monitors may leave gaps. */
+static int check_place(const struct screen_host *host, int x, int y, struct err *err)
 {
-    struct shown space = {0};
-    int r = find_space(host, request, &space, err);
+    struct screen_monitor monitors[SCREEN_MAX_MONITORS];
+    int count = 0;
+    int r = host->screen->ops->monitors(host->screen, monitors, &count, err);
 
-    return r == 0 ? map_point(&space, request->x, request->y, out_x, out_y, err) : r;
+    if (r < 0)
+        return r;
+    for (int i = 0; i < count; i++) {
+        const struct screen_area *area = &monitors[i].area;
+
+        if (x >= area->x && y >= area->y && x < area->x + area->width && y < area->y + area->height)
+            return 0;
+    }
+    return err_set(err, ERR_INVALID_ARGUMENT,
+                   "no monitor is there, at (%d, %d) of the screen: take another screenshot", x, y);
+}
+
+static int find_point(const struct screen_host *host, const struct shown *space, int x, int y,
+                      int out_point[2], struct err *err)
+{
+    int r = map_point(space, x, y, &out_point[0], &out_point[1], err);
+
+    return r == 0 ? check_place(host, out_point[0], out_point[1], err) : r;
 }
 
 /* ---- pictures ---- */
@@ -188,16 +206,29 @@ static int find_area(const struct screen_host *host, const struct screen_request
     return find_monitor(host, request->monitor, out_area, err);
 }
 
+/* Once more if it fails: the screen may have got another size in between. */
+static int grab_area(const struct screen_host *host, const struct screen_request *request,
+                     struct screen_area *out_area, struct image *out_image, struct err *err)
+{
+    int r = ERR_IO;
+
+    for (int tries = 0; tries < 2 && r == ERR_IO; tries++) {
+        r = find_area(host, request, out_area, err);
+        if (r == 0)
+            r = host->screen->ops->grab(host->screen, out_area, request->has_cursor != 0, out_image,
+                                        err);
+    }
+    return r;
+}
+
 static int grab(struct screen_host *host, const struct screen_request *request,
                 struct screen_reply *out_reply, struct buf *out_image, struct err *err)
 {
     struct screen_area area = {0};
     struct image image = {0};
     struct shown shown;
-    int r = find_area(host, request, &area, err);
+    int r = grab_area(host, request, &area, &image, err);
 
-    if (r == 0)
-        r = host->screen->ops->grab(host->screen, &area, request->has_cursor != 0, &image, err);
     if (r < 0)
         return r;
     shown = (struct shown){.number = host->last + 1, .area = area};
@@ -219,10 +250,8 @@ static int look(struct screen_host *host, const struct screen_request *request,
 {
     struct screen_area area = {0};
     struct image image = {0};
-    int r = find_area(host, request, &area, err);
+    int r = grab_area(host, request, &area, &image, err);
 
-    if (r == 0)
-        r = host->screen->ops->grab(host->screen, &area, false, &image, err);
     if (r == 0)
         out_reply->fingerprint = image_fingerprint(&image);
     return r;
@@ -332,9 +361,9 @@ static int drag(struct screen_host *host, const struct screen_request *request, 
     int r = find_space(host, request, &space, err);
 
     if (r == 0)
-        r = map_point(&space, request->x, request->y, &from[0], &from[1], err);
+        r = find_point(host, &space, request->x, request->y, from, err);
     if (r == 0)
-        r = map_point(&space, request->to_x, request->to_y, &to[0], &to[1], err);
+        r = find_point(host, &space, request->to_x, request->to_y, to, err);
     if (r == 0)
         r = ops->move(host->screen, from[0], from[1], err);
     if (r == 0)
@@ -364,12 +393,14 @@ static int scroll(struct screen_host *host, const struct screen_request *request
 static int use_mouse(struct screen_host *host, const struct screen_request *request,
                      struct err *err)
 {
-    int x = 0;
-    int y = 0;
-    int r = place_of(host, request, &x, &y, err);
+    struct shown space = {0};
+    int point[2];
+    int r = find_space(host, request, &space, err);
 
     if (r == 0)
-        r = host->screen->ops->move(host->screen, x, y, err);
+        r = find_point(host, &space, request->x, request->y, point, err);
+    if (r == 0)
+        r = host->screen->ops->move(host->screen, point[0], point[1], err);
     if (r < 0)
         return r;
     switch (request->action) {

@@ -22,6 +22,7 @@ enum {
     WORDS_BYTES = 512,
     DETAIL_BYTES = 8 * SCREEN_MAX_TEXT,
     DEFAULT_SIDE = 1024,
+    MAX_IMAGE_SIDE = 65535,
     TOOLS = TOOL_SCREEN_WAIT - TOOL_SCREEN_SCREENSHOT + 1,
     WAIT_LOOK_MS = 50,
     WAIT_DEFAULT_MS = 10000,
@@ -231,6 +232,12 @@ static int take_arguments(struct screen_call *call, struct err *err)
     request->format = choice_of(arguments, "format", formats);
     (void)json_get_bool(arguments, STR("cursor"), &has_cursor);
     request->has_cursor = has_cursor;
+    if (request->image_width > MAX_IMAGE_SIDE || request->image_height > MAX_IMAGE_SIDE)
+        return err_set(
+            err, ERR_INVALID_ARGUMENT,
+            "screenWidth and screenHeight are the size of an image that you saw: at most "
+            "%d",
+            MAX_IMAGE_SIDE);
     /* An empty region is not the whole screen. */
     if (call->tool->id == TOOL_SCREEN_SCREENSHOT_REGION &&
         (request->width <= 0 || request->height <= 0))

@@ -1,4 +1,4 @@
-"""Keys and motions that an X server takes for those of its own devices, not of XTEST's."""
+"""A client of an X server that gives it keys and motions as of its own devices, not XTEST's, and grabs."""
 import ctypes
 
 REAL = ("Xvfb keyboard", "Xvfb mouse")
@@ -31,6 +31,27 @@ class RealDevices:
     def move(self, x, y):
         axes = (ctypes.c_int * 2)(x, y)
         self.xtst.XTestFakeDeviceMotionEvent(self.display, self.mouse, 0, 0, axes, 2, ctypes.c_ulong(0))
+        self.x.XSync(self.display, 0)
+
+    def grab_input(self):
+        """Keys and buttons go to this client alone."""
+        self.x.XDefaultRootWindow.restype = ctypes.c_ulong
+        root = ctypes.c_ulong(self.x.XDefaultRootWindow(self.display))
+        synchronous_off, any_time, buttons = 1, ctypes.c_ulong(0), 1 << 2 | 1 << 3
+        self.x.XGrabPointer(self.display, root, 0, buttons, synchronous_off, synchronous_off, ctypes.c_ulong(0),
+                            ctypes.c_ulong(0), any_time)
+        self.x.XGrabKeyboard(self.display, root, 0, synchronous_off, synchronous_off, any_time)
+        self.x.XSync(self.display, 0)
+
+    def grab_server(self):
+        """No other client is served."""
+        self.x.XGrabServer(self.display)
+        self.x.XSync(self.display, 0)
+
+    def release(self):
+        self.x.XUngrabServer(self.display)
+        self.x.XUngrabPointer(self.display, ctypes.c_ulong(0))
+        self.x.XUngrabKeyboard(self.display, ctypes.c_ulong(0))
         self.x.XSync(self.display, 0)
 
     def close(self):

@@ -51,11 +51,11 @@ class OnScreen(OnDisplay):
         self.children.append(child)
         return child
 
-    def log_events(self):
-        """A window that covers the screen's left upper part, and what it is told."""
+    def log_events(self, place="600x600+0+0"):
+        """A window, by default in the left upper part of the screen, and what it is told."""
         path = self.room / "events"
         with open(path, "wb") as out:
-            self.show("stdbuf", "-oL", "xev", "-geometry", "600x600+0+0", stdout=out)
+            self.show("stdbuf", "-oL", "xev", "-geometry", place, stdout=out)
         self.wait_for(lambda: b"Event Tester" in self.run_x("xwininfo", "-root", "-tree"))
         self.wait_for(lambda: "Expose" in path.read_text())
         return path
@@ -271,6 +271,162 @@ class Acting(OnScreen):
         [press] = self.wait_for(lambda: self.events(path, "ButtonPress"))
         self.assertIn("root:(10,20)", press)
         self.assertIn("no monitor 3", server.bad("screen_screenshot", monitor=3))
+
+
+class Disturbed(OnScreen):
+    INPUTS = ("mouse_move", "mouse_click", "mouse_double_click", "mouse_drag", "mouse_scroll", "mouse_button",
+              "keyboard_type", "keyboard_key_tap", "keyboard_shortcut", "keyboard_hold")
+    SOUND = {"x": 10, "y": 10, "fromX": 10, "fromY": 10, "toX": 20, "toY": 20, "direction": "up", "amount": 1,
+             "state": "down", "text": "a", "key": "a", "keys": ["a"], "durationMs": 1, "width": 5, "height": 5}
+    # No JSON has a NaN: this is how one would be sent.
+    WRONG = (None, True, "NaN", "", {}, [], [1], 1.5, -1, -2147483649, 2147483648, 10**15, 10**30, 1e300)
+
+    def is_refused(self, server, tool, arguments):
+        try:
+            return server.call(tool, **arguments).get("isError", False)
+        except mcp_client.Refused:
+            return True
+
+    def test_no_wrong_argument_moves_or_presses_anything(self):
+        path = self.log_events()
+        server = self.serve()
+        self.ok(server, "mouse_move", x=300, y=300)
+        self.wait_for(lambda: self.events(path, "MotionNotify") or self.events(path, "EnterNotify"))
+        before = [len(self.events(path, kind)) for kind in ("Motion", "Button", "Key")]
+        tools = {tool["name"]: tool["inputSchema"] for tool in server.request("tools/list")["tools"]}
+        count = 0
+        for tool in self.INPUTS:
+            schema = tools[tool]
+            sound = {name: self.SOUND[name] for name in schema["required"]}
+            for name in sound:
+                rest = {key: value for key, value in sound.items() if key != name}
+                self.assertTrue(self.is_refused(server, tool, rest), (tool, "without", name))
+            for name in schema["properties"]:
+                for value in self.WRONG:
+                    is_left_out = value in (None, "") and name not in sound
+                    if is_left_out or name == "text" and isinstance(value, str):
+                        continue
+                    self.assertTrue(self.is_refused(server, tool, {**sound, name: value}), (tool, name, value))
+                    count += 1
+            self.assertTrue(self.is_refused(server, tool, {**sound, "other": 1}), tool)
+        self.assertGreater(count, 500)
+        self.assertIn("control character", server.bad("keyboard_type", text="a\u0000"))
+        server.good("screen_info")
+        self.assertEqual([len(self.events(path, kind)) for kind in ("Motion", "Button", "Key")], before)
+
+    def test_looking_with_wrong_arguments_is_an_error(self):
+        server = self.serve()
+        for tool, wrong in (("screen_screenshot", {"maxSide": -1}), ("screen_screenshot", {"maxSide": 10**9}),
+                            ("screen_screenshot", {"monitor": -1}), ("screen_screenshot", {"monitor": 99}),
+                            ("screen_screenshot", {"format": "bmp"}), ("screen_screenshot", {"cursor": 1}),
+                            ("screen_wait", {"until": "never"}), ("screen_wait", {"timeoutMs": -1}),
+                            ("screen_wait", {"timeoutMs": 10**9}), ("screen_wait", {"stillMs": -5})):
+            self.assertTrue(self.is_refused(server, tool, wrong), (tool, wrong))
+
+    def test_a_grab_of_another_client_delays_and_breaks_nothing(self):
+        path = self.log_events()
+        server = self.serve()
+        devices = RealDevices(self.display)
+        self.addCleanup(devices.close)
+        devices.grab_input()
+        self.ok(server, "mouse_click", x=50, y=50)
+        self.ok(server, "keyboard_type", text="a")
+        devices.release()
+        self.assertNotIn("ButtonPress", path.read_text())  # the other one got it
+        devices.grab_server()
+        message = server.call_message("mouse_click", {"x": 50, "y": 50})
+        server.send(message)
+        devices.release()
+        self.assertEqual(server.result(message["id"])["content"][0]["text"], "ok")
+        self.wait_for(lambda: self.events(path, "ButtonRelease"))
+
+
+def xorg_config(folder):
+    """Two monitors without a screen, by the driver that only pretends."""
+    path = folder / "xorg.conf"
+    path.write_text("""
+Section "ServerFlags"
+  Option "AutoAddDevices" "false"
+  Option "DontVTSwitch" "true"
+EndSection
+Section "Device"
+  Identifier "device"
+  Driver "dummy"
+  VideoRam 65536
+EndSection
+Section "Monitor"
+  Identifier "monitor"
+  HorizSync 5.0-1000.0
+  VertRefresh 5.0-200.0
+EndSection
+Section "Screen"
+  Identifier "screen"
+  Device "device"
+  Monitor "monitor"
+  DefaultDepth 24
+  SubSection "Display"
+    Depth 24
+    Virtual 2560 1600
+    Modes "1280x800" "800x600"
+  EndSubSection
+EndSection
+""")
+    return path
+
+
+@unittest.skipIf(shutil.which("Xorg") is None, "Xorg is not installed")
+class OnXorg(OnScreen):
+    def start_display(self):
+        end, other = os.pipe()
+        log = self.room / "xorg.log"
+        self.server = subprocess.Popen(
+            ["Xorg", "-displayfd", str(other), "-config", xorg_config(self.room), "-logfile", log, "-noreset",
+             "-nolisten", "tcp", "-novtswitch", "-sharevts", "-keeptty"],
+            pass_fds=[other], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=self.room)
+        self.children.append(self.server)
+        os.close(other)
+        with open(end) as told:
+            number = told.readline().strip()
+        if not number:
+            reasons = [line for line in log.read_text().splitlines() if "(EE)" in line] if log.exists() else []
+            self.skipTest(f"Xorg does not start here: {reasons[-1:] or 'no log'}")
+        self.display = f":{number}"
+
+    def test_the_primary_monitor_elsewhere_and_everything_drawn_twice_as_large(self):
+        self.run_x("xrandr", "--newmode", "wide", *"83.50 1280 1352 1480 1680 800 803 809 831".split())
+        self.run_x("xrandr", "--addmode", "DUMMY1", "wide")
+        self.run_x("xrandr", "--output", "DUMMY0", "--mode", "800x600", "--pos", "0x200",
+                   "--output", "DUMMY1", "--mode", "wide", "--pos", "800x0", "--primary")
+        self.run_x("xrdb", "-nocpp", "-merge", "-", input=b"Xft.dpi: 192\n")
+        self.run_x("xsetroot", "-solid", "#102030")
+        path = self.log_events("600x600+900+50")
+        server = self.serve()
+        left, right = server.good("screen_info")["monitors"]
+        self.assertEqual((left["x"], left["y"], left["width"], left["primary"], left["scale"]), (0, 200, 800, False, 2))
+        self.assertEqual((right["x"], right["y"], right["width"], right["primary"]), (800, 0, 1280, True))
+        self.assertIn("1024 x 640 pixels", self.shoot(server)[2])
+        self.ok(server, "mouse_click", x=160, y=80)  # (200, 100) of the right one
+        [press] = self.wait_for(lambda: self.events(path, "ButtonPress"))
+        self.assertIn("root:(1000,100)", press)
+        self.assertIn("800 x 600 pixels", self.shoot(server, monitor=1)[2])
+        self.ok(server, "mouse_move", x=0, y=599)
+        self.assertEqual(server.good("screen_info")["pointer"], {"x": 0, "y": 799})
+        self.assertIn("outside", server.bad("mouse_move", x=0, y=600))
+        # Above the left one is nothing.
+        other = self.serve()
+        self.assertIn("no monitor is there", other.bad("mouse_click", x=5, y=5))
+
+    def test_a_screen_that_gets_another_size(self):
+        server = self.serve()
+        self.assertIn("1024 x 640", self.shoot(server)[2])
+        self.run_x("xrandr", "--output", "DUMMY0", "--mode", "800x600", "--fb", "800x600")
+        self.assertIn("take another screenshot", server.bad("mouse_click", x=1020, y=630))
+        self.assertIn("800 x 600", self.shoot(server)[2])
+        self.ok(server, "mouse_click", x=790, y=590)
+        message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 30000})
+        server.send(message)
+        self.run_x("xrandr", "--output", "DUMMY0", "--mode", "1280x800", "--fb", "1280x800")
+        self.assertTrue(server.result(message["id"])["structuredContent"]["changed"])
 
 
 class Stopping(OnScreen):

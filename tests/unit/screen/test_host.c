@@ -253,6 +253,47 @@ static void after_a_picture_they_are_its_own(void **state)
     assert_non_null(strstr(err.message, "s9"));
 }
 
+static void what_no_monitor_shows_is_not_clicked(void **state)
+{
+    (void)state;
+    /* Below the first monitor, above the second. */
+    assert_int_equal(
+        ask((struct screen_request){.action = SCREEN_CLICK, .x = 10, .y = 900, .count = 1}, ""),
+        ERR_INVALID_ARGUMENT);
+    assert_int_equal(
+        ask((struct screen_request){.action = SCREEN_CLICK, .x = 1500, .y = 50, .count = 1}, ""),
+        ERR_INVALID_ARGUMENT);
+    did("");
+}
+
+static void after_a_stop_there_is_no_more_input(void **state)
+{
+    static const uint32_t inputs[] = {SCREEN_MOVE,   SCREEN_CLICK, SCREEN_BUTTON, SCREEN_DRAG,
+                                      SCREEN_SCROLL, SCREEN_TYPE,  SCREEN_PRESS,  SCREEN_HOLD};
+
+    (void)state;
+    /* In the middle of a drag. */
+    fake->makes_gesture = true;
+    assert_int_equal(ask((struct screen_request){.action = SCREEN_DRAG, .to_x = 48}, ""),
+                     ERR_GRANT_REVOKED);
+    did("move 0,0;1down;release all;1up;");
+    fake->makes_gesture = false;
+    for (size_t i = 0; i < array_size(inputs); i++) {
+        assert_int_equal(ask((struct screen_request){.action = inputs[i]}, "a"), ERR_GRANT_REVOKED);
+        did("");
+    }
+    assert_int_equal(ask((struct screen_request){.action = SCREEN_GRAB}, ""), 0);
+}
+
+static void a_display_that_goes_away_ends_a_drag(void **state)
+{
+    (void)state;
+    fake->has_gone = true;
+    assert_int_equal(ask((struct screen_request){.action = SCREEN_DRAG, .to_x = 48}, ""),
+                     ERR_CONNECTION_LOST);
+    did("move 0,0;1down;1up;");
+}
+
 static void a_region_is_cut_to_what_there_is(void **state)
 {
     static const struct screen_request outside[] = {
@@ -350,6 +391,8 @@ static void what_is_out_of_bounds_is_refused(void **state)
 TEST_MAIN(SCREEN(without_a_picture_coordinates_are_the_screens),
           SCREEN(with_a_size_they_are_the_primary_monitors),
           SCREEN(after_a_picture_they_are_its_own), SCREEN(a_region_is_cut_to_what_there_is),
+          SCREEN(what_no_monitor_shows_is_not_clicked), SCREEN(after_a_stop_there_is_no_more_input),
+          SCREEN(a_display_that_goes_away_ends_a_drag),
           SCREEN(a_drag_moves_in_steps_and_always_lets_go),
           SCREEN(the_wheel_turns_where_it_is_told), SCREEN(keys_are_known_before_any_is_pressed),
           SCREEN(what_is_out_of_bounds_is_refused))
