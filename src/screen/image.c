@@ -41,7 +41,8 @@ struct span {
     int count;
     uint32_t begin;   /* weight of the first, of 256 */
     uint32_t end;     /* of the last */
-    uint64_t inverse; /* 2^40 divided by all weights */
+    uint32_t total;   /* of all weights */
+    uint64_t inverse; /* 2^40 divided by that */
 };
 
 static void make_span(int at, int from, int to, struct span *out_span)
@@ -56,6 +57,7 @@ static void make_span(int at, int from, int to, struct span *out_span)
     out_span->end = end % 256 == 0 ? 256 : (uint32_t)(end % 256);
     if (out_span->count == 1)
         out_span->begin = out_span->end = (uint32_t)(end - begin);
+    out_span->total = (uint32_t)(end - begin);
     out_span->inverse = ((uint64_t)1 << 40) / (end - begin);
 }
 
@@ -66,13 +68,34 @@ static uint32_t weight_of(const struct span *span, int index)
     return index == span->count - 1 ? span->end : 256;
 }
 
-/* One line of the image, narrowed: three colours of a pixel, each times 256. */
-static void narrow(const uint8_t *line, const struct span *columns, int width, uint32_t *out_line)
+/*
+ * The mean of some lines, of each byte times 16. Lines come first, since a compiler can do many of
+ * their bytes at once.
+ */
+static void flatten(const struct image *image, const struct span *rows, uint32_t *restrict sums,
+                    uint16_t *restrict out_line)
 {
-    for (int x = 0; x < width; x++, out_line += 3) {
+    size_t count = (size_t)image->width * PIXEL_BYTES;
+    const float factor = 16.0F / (float)rows->total;
+
+    memset(sums, 0, count * sizeof(*sums));
+    for (int i = 0; i < rows->count; i++) {
+        const uint8_t *restrict line = image->pixels + (size_t)(rows->first + i) * image->stride;
+        uint32_t weight = weight_of(rows, i);
+
+        for (size_t c = 0; c < count; c++)
+            sums[c] += weight * line[c];
+    }
+    for (size_t c = 0; c < count; c++)
+        out_line[c] = (uint16_t)((float)sums[c] * factor + 0.5F);
+}
+
+static void narrow(const uint16_t *line, const struct span *columns, int width, uint8_t *out_row)
+{
+    for (int x = 0; x < width; x++, out_row += PIXEL_BYTES) {
         const struct span *span = &columns[x];
-        const uint8_t *pixel = line + (size_t)span->first * PIXEL_BYTES;
-        uint32_t sums[3] = {0};
+        const uint16_t *pixel = line + (size_t)span->first * PIXEL_BYTES;
+        uint64_t sums[3] = {0};
 
         for (int i = 0; i < span->count; i++, pixel += PIXEL_BYTES) {
             uint32_t weight = weight_of(span, i);
@@ -81,29 +104,8 @@ static void narrow(const uint8_t *line, const struct span *columns, int width, u
             sums[1] += weight * pixel[1];
             sums[2] += weight * pixel[2];
         }
-        for (int c = 0; c < 3; c++)
-            out_line[c] = (uint32_t)(sums[c] * span->inverse >> 32);
-    }
-}
-
-/* `sums` has room for two lines: the sum, and the line to add. */
-static void scale_row(const struct image *image, const struct span *columns,
-                      const struct span *rows, int width, uint32_t *sums, uint8_t *out_row)
-{
-    size_t count = (size_t)width * 3;
-    uint32_t *line = sums + count;
-
-    memset(sums, 0, count * sizeof(*sums));
-    for (int i = 0; i < rows->count; i++) {
-        uint32_t weight = weight_of(rows, i);
-
-        narrow(image->pixels + (size_t)(rows->first + i) * image->stride, columns, width, line);
-        for (size_t c = 0; c < count; c++)
-            sums[c] += weight * (line[c] >> 4); /* of at most 4096 lines the sum fits */
-    }
-    for (int x = 0; x < width; x++, out_row += PIXEL_BYTES, sums += 3) {
         for (int c = 0; c < 3; c++) {
-            uint32_t value = (uint32_t)((sums[c] * rows->inverse >> 40) + 8) >> 4;
+            uint32_t value = ((uint32_t)(sums[c] * span->inverse >> 40) + 8) >> 4;
 
             out_row[c] = (uint8_t)(value > 255 ? 255 : value);
         }
@@ -113,10 +115,12 @@ static void scale_row(const struct image *image, const struct span *columns,
 
 static int scale(const struct image *image, int width, int height, uint8_t *out_pixels)
 {
+    size_t count = (size_t)image->width * PIXEL_BYTES;
     cleanup_free struct span *columns = calloc((size_t)width, sizeof(*columns));
-    cleanup_free uint32_t *sums = malloc((size_t)width * 6 * sizeof(*sums));
+    cleanup_free uint32_t *sums = malloc(count * sizeof(*sums));
+    cleanup_free uint16_t *line = malloc(count * sizeof(*line));
 
-    if (columns == NULL || sums == NULL)
+    if (columns == NULL || sums == NULL || line == NULL)
         return ERR_NO_MEMORY;
     for (int x = 0; x < width; x++)
         make_span(x, image->width, width, &columns[x]);
@@ -124,8 +128,8 @@ static int scale(const struct image *image, int width, int height, uint8_t *out_
         struct span rows;
 
         make_span(y, image->height, height, &rows);
-        scale_row(image, columns, &rows, width, sums,
-                  out_pixels + (size_t)y * (size_t)width * PIXEL_BYTES);
+        flatten(image, &rows, sums, line);
+        narrow(line, columns, width, out_pixels + (size_t)y * (size_t)width * PIXEL_BYTES);
     }
     return 0;
 }

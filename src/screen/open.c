@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the display: Wayland first, since an X server beside it shows only some windows. */
+#include "screen/backend.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "screen/backend.h"
 
 static int open_x11(struct screen_held *held, struct screen **out_screen, struct err *err)
 {

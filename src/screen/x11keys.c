@@ -30,7 +30,8 @@ struct x11keys {
     unsigned count;
     unsigned width; /* symbols of a key */
     uint8_t borrowed[MAX_BORROWED];
-    uint32_t borrowed_symbols[MAX_BORROWED];
+    /* Plain and with Shift; the second is 0 if it is like the first. */
+    uint32_t borrowed_symbols[MAX_BORROWED][2];
     int borrowed_count;
     bool has_caps_lock; /* on */
     bool has_other_layout;
@@ -96,10 +97,11 @@ static bool is_letter(uint32_t symbol)
 static bool find_borrowed(const struct x11keys *keys, uint32_t symbol, struct stroke *out_stroke)
 {
     for (int i = 0; i < keys->borrowed_count; i++)
-        if (keys->borrowed_symbols[i] == symbol) {
-            *out_stroke = (struct stroke){.code = keys->borrowed[i]};
-            return true;
-        }
+        for (int level = 0; level < 2; level++)
+            if (keys->borrowed_symbols[i][level] == symbol) {
+                *out_stroke = (struct stroke){.code = keys->borrowed[i], .has_shift = level == 1};
+                return true;
+            }
     return false;
 }
 
@@ -132,21 +134,39 @@ static bool find_key(const struct x11keys *keys, uint32_t symbol, struct stroke 
 
 /* ---- borrowed keys ---- */
 
-static void map_key(struct x11keys *keys, uint8_t code, uint32_t symbol)
+static void map_key(struct x11keys *keys, uint8_t code, uint32_t plain, uint32_t shifted)
 {
-    const xcb_keysym_t symbols[] = {symbol, symbol};
+    const xcb_keysym_t symbols[] = {plain, shifted != 0 ? shifted : plain};
 
-    keys->held->borrowed[code] = symbol != 0;
+    keys->held->borrowed[code] = plain != 0;
     xcb_change_keyboard_mapping(keys->connection, 1, code, array_size(symbols), symbols);
 }
 
 void x11keys_restore(struct x11keys *keys)
 {
     for (int i = 0; i < keys->borrowed_count; i++)
-        map_key(keys, keys->borrowed[i], 0);
+        map_key(keys, keys->borrowed[i], 0, 0);
     if (keys->borrowed_count > 0)
         (void)settle(keys, NULL);
     keys->borrowed_count = 0;
+}
+
+/*
+ * Gives a borrowed key a second symbol, with Shift. What Caps Lock would make of two that do not
+ * belong together, programs do not agree on.
+ */
+static int share(struct x11keys *keys, uint32_t symbol)
+{
+    for (int i = 0; i < keys->borrowed_count && !keys->has_caps_lock; i++) {
+        uint32_t *symbols = keys->borrowed_symbols[i];
+
+        if (symbols[1] != 0)
+            continue;
+        symbols[1] = symbol;
+        map_key(keys, keys->borrowed[i], symbols[0], symbol);
+        return 0;
+    }
+    return ERR_NOT_FOUND;
 }
 
 /* ERR_NOT_FOUND: every unused key is borrowed. */
@@ -160,13 +180,14 @@ static int borrow(struct x11keys *keys, uint32_t symbol)
         if (is_taken || !is_unused(keys, code))
             continue;
         if (keys->borrowed_count == MAX_BORROWED)
-            return ERR_NOT_FOUND;
+            break;
         keys->borrowed[keys->borrowed_count] = (uint8_t)code;
-        keys->borrowed_symbols[keys->borrowed_count++] = symbol;
-        map_key(keys, (uint8_t)code, symbol);
+        keys->borrowed_symbols[keys->borrowed_count][0] = symbol;
+        keys->borrowed_symbols[keys->borrowed_count++][1] = 0;
+        map_key(keys, (uint8_t)code, symbol, 0);
         return 0;
     }
-    return ERR_NOT_FOUND;
+    return share(keys, symbol);
 }
 
 /*
@@ -176,7 +197,7 @@ static int borrow(struct x11keys *keys, uint32_t symbol)
 static int borrow_for(struct x11keys *keys, struct str text, size_t *out_len, struct err *err)
 {
     struct str rest = text;
-    int before = keys->borrowed_count;
+    bool has_new = false;
     int r = 0;
 
     while (rest.len > 0) {
@@ -184,12 +205,15 @@ static int borrow_for(struct x11keys *keys, struct str text, size_t *out_len, st
         uint32_t symbol = keys_next(&next);
         struct stroke stroke;
 
-        if (!find_key(keys, symbol, &stroke) && borrow(keys, symbol) < 0)
-            break;
+        if (!find_key(keys, symbol, &stroke)) {
+            if (borrow(keys, symbol) < 0)
+                break;
+            has_new = true;
+        }
         rest = next;
     }
     *out_len = text.len - rest.len;
-    if (keys->borrowed_count > before) {
+    if (has_new) {
         r = settle(keys, err);
         if (r == 0)
             r = screen_pause(BORROWED_MS, err);
@@ -317,7 +341,7 @@ void x11keys_release_all(struct x11keys *keys)
     x11keys_restore(keys);
     for (unsigned code = keys->first; code < keys->first + keys->count; code++)
         if (keys->held->borrowed[code]) /* by a process before this one */
-            map_key(keys, (uint8_t)code, 0);
+            map_key(keys, (uint8_t)code, 0, 0);
     for (unsigned code = 0; code < array_size(keys->held->keys); code++)
         if (keys->held->keys[code])
             fake(keys, (uint8_t)code, false);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Screen, mouse and keyboard on a real X server: what clients on it really get."""
+import itertools
 import json
 import os
 import pathlib
@@ -7,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 import mcp_client
@@ -425,7 +425,14 @@ class OnXorg(OnScreen):
         self.ok(server, "mouse_click", x=790, y=590)
         message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 30000})
         server.send(message)
-        self.run_x("xrandr", "--output", "DUMMY0", "--mode", "1280x800", "--fb", "1280x800")
+        sizes = itertools.cycle(("1280x800", "800x600"))
+
+        def has_come():  # it may not have begun to look when the first size changes
+            size = next(sizes)
+            self.run_x("xrandr", "--output", "DUMMY0", "--mode", size, "--fb", size)
+            return json.dumps(message["id"]) in server.answers
+
+        self.wait_for(has_come)
         self.assertTrue(server.result(message["id"])["structuredContent"]["changed"])
 
 
