@@ -594,6 +594,7 @@ static int grab_one(struct wayland *wayland, const struct output *output,
     struct waylandpixels pixels;
     int r = capture_part(wayland, output, area, has_cursor, &pixels, err);
     uint8_t *turned;
+    size_t bytes;
 
     if (r < 0)
         return r;
@@ -601,7 +602,8 @@ static int grab_one(struct wayland *wayland, const struct output *output,
         *out_image = (struct image){pixels.bytes, pixels.width, pixels.height, pixels.stride};
         return 0;
     }
-    turned = realloc(wayland->turned, (size_t)pixels.width * (size_t)pixels.height * PIXEL_BYTES);
+    bytes = (size_t)pixels.width * (size_t)pixels.height * PIXEL_BYTES;
+    turned = bytes > 0 ? realloc(wayland->turned, bytes) : NULL;
     if (turned == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     wayland->turned = turned;
@@ -785,8 +787,8 @@ static int descriptor(struct screen *screen)
 
 static int events(struct screen *screen, bool *out_is_stopped, int *out_wait_ms, struct err *err)
 {
-    (void)out_is_stopped; /* no client sees real devices while others have the focus */
-    (void)out_wait_ms;
+    *out_is_stopped = false; /* no client sees real devices while others have the focus */
+    *out_wait_ms = -1;
     return waylandclient_hear(wayland_of(screen)->client, err);
 }
 

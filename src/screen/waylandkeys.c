@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "screen/waylandkeys.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/input-event-codes.h>
 #include <stdio.h>
@@ -263,6 +264,7 @@ static int send_table(struct waylandkeys *keys, struct err *err)
     union wl_argument args[3];
     int r = write_table(keys, &text);
 
+    assert(keys->table != NULL); /* made first of all */
     if (r == 0)
         r = buf_append_char(&text, '\0');
     if (r < 0)

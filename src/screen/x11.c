@@ -166,7 +166,7 @@ static double find_scale(struct x11 *x11)
             continue;
         snprintf(number, sizeof(number), "%.*s", STR_ARG(str_slice(line, 8, line.len)));
         dpi = strtod(number, NULL);
-        return dpi >= USUAL_DPI / 2 && dpi <= USUAL_DPI * 10 ? dpi / USUAL_DPI : 1;
+        return dpi * 2 >= USUAL_DPI && dpi <= USUAL_DPI * 10 ? dpi / USUAL_DPI : 1;
     }
     return 1;
 }
