@@ -360,6 +360,11 @@ class Hostile(Scene):
         _, headers, _ = self.server.ask("GET", "/oauth/authorize?" + query)
         self.assertIn("frame-ancestors 'none'", headers["Content-Security-Policy"])
         self.assertEqual(headers["Referrer-Policy"], "no-referrer")
+        # Whoever opened the window is cut off from it; who typed the address needs that not.
+        for site, policy in (({}, "same-origin"), ({"Sec-Fetch-Site": "cross-site"}, "same-origin"),
+                             ({"Sec-Fetch-Site": "same-site"}, "same-origin"), ({"Sec-Fetch-Site": "none"}, None)):
+            _, headers, _ = self.server.ask("GET", "/oauth/authorize?" + query, None, site)
+            self.assertEqual(headers["Cross-Origin-Opener-Policy"], policy)
 
     def test_registrations_are_checked(self):
         def register(body):

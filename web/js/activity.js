@@ -7,6 +7,7 @@ import { running } from "./running.js";
 import { loadCalls, state } from "./store.js";
 
 const ROW = 36;
+const CHARTS_MS = 500;
 let filter = "";
 
 function matches(call, words) {
@@ -51,6 +52,7 @@ function row(call, at) {
 export function activity(main) {
   const words = () => filter.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = [];
+  let drawn; // by the charts
   let isDue = false;
   const inner = h("div", { role: "rowgroup" });
   const rows = h("div", { class: "rows", role: "table", "aria-label": "Calls", tabindex: 0, onscroll: soon }, inner);
@@ -71,13 +73,24 @@ export function activity(main) {
     const to = Math.min(shown.length, from + Math.ceil(rows.clientHeight / ROW) + 16);
     inner.replaceChildren(...shown.slice(from, to).map((call, i) => row(call, from + i)));
   }
+  // They look at every call, so not with each one that comes.
+  let chartsDue;
+  function drawCharts() {
+    if (chartsDue !== undefined) return;
+    charts.replaceChildren(callsChart(state.calls), latencyChart(state.calls), outcomesChart(shown));
+    chartsDue = setTimeout(() => {
+      chartsDue = undefined;
+      if (drawn !== shown && charts.isConnected) drawCharts();
+    }, CHARTS_MS);
+    drawn = shown;
+  }
   function refresh() {
     const wanted = words();
-    shown = state.calls.filter((call) => matches(call, wanted)).reverse();
+    shown = (wanted.length === 0 ? state.calls.slice() : state.calls.filter((call) => matches(call, wanted))).reverse();
     inner.style.height = `${shown.length * ROW}px`;
     rows.setAttribute("aria-rowcount", shown.length);
     count.textContent = wanted.length === 0 ? `${shown.length.toLocaleString()} calls` : `${shown.length.toLocaleString()} of ${state.calls.length.toLocaleString()}`;
-    charts.replaceChildren(callsChart(state.calls), latencyChart(state.calls), outcomesChart(shown));
+    drawCharts();
     body.replaceChildren(state.calls.length === 0 ? empty("No calls yet", "When an agent calls a tool, it appears here at once.", h("a", { class: "button", href: "#/agents" }, "Give an agent a key"))
       : shown.length === 0 ? empty("Nothing matches", "No call has all of these words.") : rows);
     draw();

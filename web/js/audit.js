@@ -113,4 +113,4 @@ export function audit(main) {
       table, note, more));
   load();
 }
-audit.cares = ["all"];
+audit.cares = ["all", "tools"]; // a machine came or went

@@ -41,4 +41,4 @@ export function rules(main) {
     h("section", { class: "card" }, list));
   query("rules").then(draw, (problem) => list.replaceChildren(h("p", { class: "problem" }, problem.message)));
 }
-rules.cares = ["all"];
+rules.cares = ["all", "tools"]; // a machine came or went
