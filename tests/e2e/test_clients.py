@@ -31,7 +31,7 @@ class Clients(client_scripts.EveryClient):
         left = sorted(path.name for path in (self.room / "state/gatehouse").iterdir()
                       if not path.name.startswith("asks-0.socket"))
         self.assertEqual(left, ["audit.jsonl", "audit.jsonl.lock", "audit.jsonl.reads",
-                                "audit.jsonl.reads.lock", "temp"])
+                                "audit.jsonl.reads.lock", "noticeboard.lock", "temp"])
         self.assertEqual(os.listdir(self.room / "state/gatehouse/temp"), [])
 
     def test_a_modern_client_narrows_the_folder_to_its_roots(self):

@@ -130,7 +130,8 @@ class Terminals(Commands):
         shell.resize(41, 91)
         shell.type("while [ \"$(stty size)\" != '41 91' ]; do sleep 0.05; done; echo re''sized\n")
         shell.see("resized")
-        shell.type("echo be''gun; sleep 1000\n")
+        # Said by the command itself: before it has the terminal, the shell would get the key.
+        shell.type("sh -c \"echo be''gun; exec sleep 1000\"\n")
         shell.see("begun")
         shell.type("\x03")
         shell.type("echo status $?\n")
