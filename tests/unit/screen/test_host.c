@@ -107,6 +107,7 @@ static int descriptor(struct screen *screen)
     return -1;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): as in the table */
 static int events(struct screen *screen, bool *out_is_stopped, int *out_wait_ms, struct err *err)
 {
     (void)out_wait_ms;
