@@ -1,0 +1,191 @@
+// Roles: the attribute where it counts, else those of html-aam.
+const words = (text) => new Set(text.trim().split(/\s+/));
+
+const ROLES = words(`alert alertdialog application article banner blockquote button caption cell checkbox code
+  columnheader combobox comment complementary contentinfo definition deletion dialog document emphasis feed figure form
+  generic grid gridcell group heading img insertion link list listbox listitem log main mark marquee math menu menubar
+  menuitem menuitemcheckbox menuitemradio meter navigation none note option paragraph progressbar radio radiogroup
+  region row rowgroup rowheader scrollbar search searchbox separator slider spinbutton status strong subscript
+  suggestion superscript switch tab table tablist tabpanel term textbox time timer toolbar tooltip tree treegrid
+  treeitem graphics-document graphics-object graphics-symbol`);
+const SYNONYMS = { presentation: "none", image: "img", directory: "list" };
+
+const NAMED_BY_CONTENT = words(`button cell checkbox columnheader comment gridcell heading link menuitem menuitemcheckbox
+  menuitemradio option radio row rowheader switch tab tooltip treeitem`);
+const INTERACTIVE = words(`button checkbox combobox gridcell link listbox menuitem menuitemcheckbox menuitemradio option
+  radio scrollbar searchbox slider spinbutton switch tab textbox treeitem`);
+// Their text is part of the sentence around them.
+const PHRASES = words("generic none strong emphasis subscript superscript mark time code");
+const NAME_PROHIBITED = words(`caption code definition deletion emphasis generic insertion mark none paragraph strong subscript
+  suggestion superscript term time`);
+
+// ARIA attributes that every role may have: one of them keeps an element from being `none`.
+const GLOBAL_ARIA = `aria-atomic aria-busy aria-controls aria-current aria-describedby aria-details aria-dropeffect
+  aria-flowto aria-grabbed aria-hidden aria-keyshortcuts aria-label aria-labelledby aria-live aria-owns
+  aria-relevant aria-roledescription`.split(/\s+/);
+
+const SECTIONING = "article, aside, main, nav, section, [role=article], [role=complementary], [role=main], [role=navigation], [role=region]";
+
+const INPUT_ROLES = {
+  button: "button", submit: "button", reset: "button", image: "button", file: "button",
+  checkbox: "checkbox", radio: "radio", range: "slider", number: "spinbutton", search: "searchbox", hidden: "none",
+};
+
+const TAG_ROLES = {
+  address: "group", article: "article", blockquote: "blockquote", button: "button", caption: "caption", code: "code",
+  datalist: "listbox", dd: "definition", del: "deletion", details: "group", dfn: "term", dialog: "dialog", dt: "term",
+  em: "emphasis", fieldset: "group", figure: "figure", h1: "heading", h2: "heading", h3: "heading", h4: "heading",
+  h5: "heading", h6: "heading", hgroup: "group", hr: "separator", html: "document", iframe: "iframe", frame: "iframe",
+  ins: "insertion", main: "main", mark: "mark", math: "math", menu: "list", meter: "meter", nav: "navigation", ol: "list",
+  optgroup: "group", option: "option", output: "status", p: "paragraph", progress: "progressbar", s: "deletion",
+  search: "search", strong: "strong", sub: "subscript", sup: "superscript", table: "table", tbody: "rowgroup",
+  textarea: "textbox", tfoot: "rowgroup", thead: "rowgroup", time: "time", tr: "row", ul: "list",
+  audio: "audio", video: "video", canvas: "canvas",
+};
+
+const TABLE_PARTS = words("caption tbody thead tfoot tr td th");
+
+const typeOf = (input) => Reflect.get(HTMLInputElement.prototype, "type", input);
+
+function explicitRole(element) {
+  const value = attribute(element, "role");
+  if (value === null) return null;
+  for (const word of value.toLowerCase().split(/[ \t\n\f\r]+/)) {
+    const role = SYNONYMS[word] ?? word;
+    if (!ROLES.has(role)) continue;
+    // A region or form needs a name.
+    if ((role === "region" || role === "form") && authorName(element) === "") continue;
+    return role;
+  }
+  return null;
+}
+
+function isFocusable(element) {
+  if (isHtml(element)) {
+    if (isDisabled(element)) return false;
+    return tabIndexOf(element) >= 0 || hasAttribute(element, "tabindex");
+  }
+  return hasAttribute(element, "tabindex") || (localName(element) === "a" && hasAttribute(element, "href"));
+}
+
+const hasGlobalAria = (element) => GLOBAL_ARIA.some((name) => {
+  const value = attribute(element, name);
+  return value !== null && value !== "" && !(name === "aria-hidden" && value === "false");
+});
+
+function roleOf(element) {
+  const role = explicitRole(element);
+  if (role === null) return nativeRole(element);
+  if (role !== "none") return role;
+  return isFocusable(element) || hasGlobalAria(element) ? nativeRole(element) : "none";
+}
+
+function tableOf(element) {
+  for (let at = parentNode(element); at !== null && isElement(at); at = parentNode(at)) {
+    if (localName(at) === "table") return at;
+    if (!TABLE_PARTS.has(localName(at))) return null;
+  }
+  return null;
+}
+
+function siblingCell(cell, next) {
+  for (let at = next(cell); at !== null; at = next(at)) {
+    if (isElement(at)) return localName(at) === "td" || localName(at) === "th" ? localName(at) : null;
+  }
+  return null;
+}
+
+const previousSibling = getter(Node.prototype, "previousSibling");
+
+function headerRole(header) {
+  const scope = attributeOr(header, "scope", "").toLowerCase();
+  if (scope === "row" || scope === "rowgroup") return "rowheader";
+  if (scope === "col" || scope === "colgroup") return "columnheader";
+  const before = siblingCell(header, previousSibling);
+  const after = siblingCell(header, nextSibling);
+  if (before === "th" && after === "th") return "columnheader";
+  return before === "td" || after === "td" ? "rowheader" : "columnheader";
+}
+
+function tablePartRole(element, tag) {
+  const table = tableOf(element);
+  if (table === null) return tag === "td" || tag === "th" ? "cell" : "generic";
+  const role = explicitRole(table);
+  if (role === "none" && roleOf(table) === "none") return "generic";
+  if (role !== null && role !== "table" && role !== "grid" && role !== "treegrid") return "generic";
+  if (tag === "td") return role === "grid" || role === "treegrid" ? "gridcell" : "cell";
+  return tag === "th" ? headerRole(element) : TAG_ROLES[tag];
+}
+
+function listItemRole(item) {
+  const parent = composedParent(item);
+  if (parent === null) return "generic";
+  const role = explicitRole(parent);
+  if (role !== null) return role === "list" ? "listitem" : "generic";
+  const tag = localName(parent);
+  return tag === "ul" || tag === "ol" || tag === "menu" ? "listitem" : "generic";
+}
+
+function inputRole(input) {
+  const type = typeOf(input);
+  if (type === "checkbox" && hasAttribute(input, "switch")) return "switch";
+  const role = INPUT_ROLES[type];
+  const isTextual = role === undefined || role === "searchbox";
+  if (isTextual && hasAttribute(input, "list") && ["text", "search", "email", "tel", "url"].includes(type)) return "combobox";
+  return role ?? "textbox";
+}
+
+function imageRole(image) {
+  if (attribute(image, "alt") !== "") return "img";
+  return isFocusable(image) || hasGlobalAria(image) || attributeOr(image, "title", "") !== "" ? "img" : "none";
+}
+
+const isListbox = (select) => hasAttribute(select, "multiple") || Number(attribute(select, "size")) > 1;
+
+function isSummaryOfDetails(summary) {
+  const parent = parentNode(summary);
+  if (parent === null || !isElement(parent) || localName(parent) !== "details") return false;
+  for (let at = firstChild(parent); at !== null; at = nextSibling(at)) {
+    if (isElement(at) && localName(at) === "summary") return at === summary;
+  }
+  return false;
+}
+
+function nativeRole(element) {
+  const tag = localName(element);
+  if (!isHtml(element)) return foreignRole(element, tag);
+  if (TABLE_PARTS.has(tag)) return tablePartRole(element, tag);
+  switch (tag) {
+    case "a": case "area": return hasAttribute(element, "href") ? "link" : "generic";
+    case "aside": return isInside(element) && authorName(element) === "" ? "generic" : "complementary";
+    case "footer": return isInside(element) ? "generic" : "contentinfo";
+    case "header": return isInside(element) ? "generic" : "banner";
+    case "form": return authorName(element) === "" ? "generic" : "form";
+    case "section": return authorName(element) === "" ? "generic" : "region";
+    case "img": return imageRole(element);
+    case "input": return inputRole(element);
+    case "li": return listItemRole(element);
+    case "select": return isListbox(element) ? "listbox" : "combobox";
+    case "summary": return isSummaryOfDetails(element) ? "button" : "generic";
+    default: return TAG_ROLES[tag] ?? "generic";
+  }
+}
+
+// The host of the shadow root in which a node is.
+function rootHost(node) {
+  const root = rootOf(node);
+  return root instanceof ShadowRoot ? hostOf(root) : null;
+}
+
+function isInside(element) {
+  for (let at = composedParent(element); at !== null; at = rootHost(at)) if (closest(at, SECTIONING) !== null) return true;
+  return false;
+}
+
+function foreignRole(element, tag) {
+  if (tag === "svg") return foreignTitle(element) !== "" || authorName(element) !== "" ? "img" : "generic";
+  if (tag === "math") return "math";
+  if (tag === "a" && (hasAttribute(element, "href") || hasAttribute(element, "xlink:href"))) return "link";
+  if (tag === "image") return "img";
+  return "generic";
+}
