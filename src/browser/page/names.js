@@ -107,7 +107,8 @@ function generatedText(element, which) {
     if (alternative === null) text += piece;
     else alternative += piece;
   }
-  text = alternative ?? text;
+  // What has an alternative is a picture: a word of its own.
+  if (alternative !== null) return ` ${alternative} `;
   return style.display === "inline" ? text : ` ${text} `;
 }
 
@@ -240,7 +241,7 @@ function tooltip(element) {
   const title = tidy(attributeOr(element, "title", ""));
   if (title !== "" || !isHtml(element)) return title;
   const tag = localName(element);
-  const hint = tag === "textarea" || (tag === "input" && isTextField(element)) ? attribute(element, "placeholder") : null;
+  const hint = tag === "textarea" || (tag === "input" && isTextField(element)) ? attribute(element, "placeholder")?.replace(/[\r\n]/g, "") : null;
   return tidy(hint ?? attributeOr(element, "aria-placeholder", ""));
 }
 
@@ -275,8 +276,7 @@ function alternativeText(element, search, isRoot) {
   if (!isRoot || (search.inReference && !search.isSelf) || search.isLabel) {
     const value = embeddedValue(element, role);
     if (value !== null && (!isRoot || search.inReference)) {
-      const label = isRoot ? tidy(attributeOr(element, "aria-label", "")) : "";
-      return label || value;
+      return value;
     }
   }
   const label = tidy(attributeOr(element, "aria-label", ""));
@@ -338,7 +338,7 @@ function invisibleText(element, search) {
   if (!checkVisibility(element)) return "";
   let text = "";
   for (const inner of queryAll[ELEMENT](element, "*")) {
-    if (isRendered(inner) && !isRendered(parentNode(inner))) text += ` ${alternativeText(inner, search, false)} `;
+    if (isRendered(inner) && !isRendered(parentNode(inner))) text += childAlternative(inner, search, false);
   }
   return text;
 }
@@ -355,8 +355,19 @@ function plainText(element) {
   return mayGenerate(element) ? null : tidy(dataOf(child).slice(0, MAX_GATHERED));
 }
 
+// A row is named by what it contains where rows are chosen.
+function isChosenRow(row) {
+  for (let at = composedParent(row), steps = 0; at !== null && steps < 10; at = composedParent(at), steps++) {
+    const role = roleOf(at);
+    if (role === "grid" || role === "treegrid") return true;
+    if (role === "table") return false;
+  }
+  return false;
+}
+
 function nameOf(element, role) {
-  if (NAME_PROHIBITED.has(role)) return role === "generic" || role === "none" ? "" : prohibitedName(element);
+  if (NAME_PROHIBITED.has(role)) return prohibitedName(element);
+  if (role === "row" && !isChosenRow(element)) return authorName(element);
   if (!hasAttributes(element) && NAMED_BY_CONTENT.has(role)) {
     const text = plainText(element);
     if (text !== null) return text;
@@ -366,7 +377,8 @@ function nameOf(element, role) {
 
 // Authors name what they may not name; browsers tell it all the same.
 function prohibitedName(element) {
-  return hasAttributes(element) ? authorName(element) : "";
+  if (!hasAttributes(element)) return "";
+  return referencedName(element, "aria-labelledby", "ariaLabelledByElements", new Search()) || tidy(attributeOr(element, "aria-label", ""));
 }
 
 function descriptionOf(element, name) {
@@ -383,7 +395,7 @@ function descriptionOf(element, name) {
 // `button "Save"`: for messages and questions.
 function labelOf(element) {
   const role = roleOf(element);
-  let name = role === "generic" ? authorName(element) : nameOf(element, role);
+  let name = nameOf(element, role);
   if (name === "") name = tidy(textContent(element).slice(0, MAX_GATHERED));
   const shown = role === "generic" || role === "none" ? localName(element) : role;
   return name === "" ? plainWord(shown) : `${plainWord(shown)} ${quote(name, MAX_LABEL)}`;

@@ -11,13 +11,13 @@ const ROLES = words(`alert alertdialog application article banner blockquote but
 const SYNONYMS = { presentation: "none", image: "img", directory: "list" };
 
 const NAMED_BY_CONTENT = words(`button cell checkbox columnheader comment gridcell heading link menuitem menuitemcheckbox
-  menuitemradio option radio row rowheader switch tab tooltip treeitem`);
+  menuitemradio option radio row rowheader switch tab term tooltip treeitem`);
 const INTERACTIVE = words(`button checkbox combobox gridcell link listbox menuitem menuitemcheckbox menuitemradio option
   radio scrollbar searchbox slider spinbutton switch tab textbox treeitem`);
 // Their text is part of the sentence around them.
 const PHRASES = words("generic none strong emphasis subscript superscript mark time code");
 const NAME_PROHIBITED = words(`caption code definition deletion emphasis generic insertion mark none paragraph strong subscript
-  suggestion superscript term time`);
+  suggestion superscript time`);
 
 // ARIA attributes that every role may have: one of them keeps an element from being `none`.
 const GLOBAL_ARIA = `aria-atomic aria-busy aria-controls aria-current aria-describedby aria-details aria-dropeffect
@@ -35,7 +35,7 @@ const TAG_ROLES = {
   address: "group", article: "article", blockquote: "blockquote", button: "button", caption: "caption", code: "code",
   datalist: "listbox", dd: "definition", del: "deletion", details: "group", dfn: "term", dialog: "dialog", dt: "term",
   em: "emphasis", fieldset: "group", figure: "figure", h1: "heading", h2: "heading", h3: "heading", h4: "heading",
-  h5: "heading", h6: "heading", hgroup: "group", hr: "separator", html: "document", iframe: "iframe", frame: "iframe",
+  h5: "heading", h6: "heading", form: "form", hgroup: "group", hr: "separator", html: "document", iframe: "iframe", frame: "iframe",
   ins: "insertion", main: "main", mark: "mark", math: "math", menu: "list", meter: "meter", nav: "navigation", ol: "list",
   optgroup: "group", option: "option", output: "status", p: "paragraph", progress: "progressbar", s: "deletion",
   search: "search", strong: "strong", sub: "subscript", sup: "superscript", table: "table", tbody: "rowgroup",
@@ -119,11 +119,8 @@ function tablePartRole(element, tag) {
 
 function listItemRole(item) {
   const parent = composedParent(item);
-  if (parent === null) return "generic";
-  const role = explicitRole(parent);
-  if (role !== null) return role === "list" ? "listitem" : "generic";
-  const tag = localName(parent);
-  return tag === "ul" || tag === "ol" || tag === "menu" ? "listitem" : "generic";
+  const role = parent === null ? null : explicitRole(parent);
+  return role === null || role === "list" || (role === "none" && roleOf(parent) === "list") ? "listitem" : "generic";
 }
 
 function inputRole(input) {
@@ -160,7 +157,6 @@ function nativeRole(element) {
     case "aside": return isInside(element) && authorName(element) === "" ? "generic" : "complementary";
     case "footer": return isInside(element) ? "generic" : "contentinfo";
     case "header": return isInside(element) ? "generic" : "banner";
-    case "form": return authorName(element) === "" ? "generic" : "form";
     case "section": return authorName(element) === "" ? "generic" : "region";
     case "img": return imageRole(element);
     case "input": return inputRole(element);

@@ -38,7 +38,7 @@ const LEAVES = words("input textarea img hr meter progress iframe frame video au
 const NAMED_WHOLE = words(`button checkbox heading link menuitem menuitemcheckbox menuitemradio option radio switch tab
   treeitem`);
 // Small boxes of text: named by it only if there is nothing else inside.
-const CELLS = words("cell gridcell columnheader rowheader tooltip");
+const CELLS = words("cell gridcell columnheader rowheader term tooltip");
 // Leaves of these roles are for reading: no ref.
 const READ_ONLY = words(`cell paragraph listitem caption definition term blockquote columnheader rowheader time deletion
   insertion strong emphasis code mark subscript superscript rowgroup separator status`);
@@ -211,8 +211,7 @@ class Walk {
   describe(item, element, isClickable, level) {
     const { role } = item;
     if (CELLS.has(role) || role === "row") item.name = hasAttributes(element) ? authorName(element) : "";
-    else if (role !== "generic") item.name = nameOf(element, role);
-    else item.name = hasAttributes(element) ? tidy(attributeOr(element, "aria-label", "")) || referencedName(element, "aria-labelledby", "ariaLabelledByElements", new Search()) : "";
+    else item.name = nameOf(element, role);
     item.isFrame = role === "iframe" && (element instanceof HTMLIFrameElement || element instanceof HTMLFrameElement);
     const isBare = !hasAttributes(element);
     if (!isBare || role === "heading" || role === "option" || role === "button" || role === "textbox") item.states = statesOf(element, role, this.focused);
