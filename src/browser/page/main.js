@@ -3,6 +3,7 @@ function adopt(options) {
   const { root } = options;
   if (!(root instanceof ShadowRoot)) throw new Failure("badArgument", "root must be a shadow root");
   adoptedRoots.set(hostOf(root), root);
+  hasAdopted = true;
   return {};
 }
 

@@ -85,7 +85,8 @@ const attributeOr = (element, name, otherwise) => attribute(element, name) ?? ot
 
 // Roots that C found behind closed doors; see `adopt`.
 const adoptedRoots = new WeakMap();
-const shadowOf = (element) => shadowRootOf(element) ?? adoptedRoots.get(element) ?? null;
+let hasAdopted = false;
+const shadowOf = (element) => shadowRootOf(element) ?? (hasAdopted ? adoptedRoots.get(element) ?? null : null);
 
 // The parent on the screen: out of a slot, and out of a shadow root to its host.
 function composedParent(node) {

@@ -1,9 +1,10 @@
 // Refs: a number for each element that was shown, for as long as the document lives.
 const refNumbers = new WeakMap();
 const refElements = new Map();
-const forgotten = new FinalizationRegistry((number) => refElements.delete(number));
 let lastRef = 0;
 let refPrefix = "";
+// Elements that are gone are forgotten when there are twice as many refs as after the last time.
+let sweepAt = 1000;
 
 function refOf(element) {
   let number = refNumbers.get(element);
@@ -11,9 +12,14 @@ function refOf(element) {
     number = ++lastRef;
     refNumbers.set(element, number);
     refElements.set(number, new WeakRef(element));
-    forgotten.register(element, number);
+    if (refElements.size > sweepAt) sweepRefs();
   }
   return `${refPrefix}e${number}`;
+}
+
+function sweepRefs() {
+  for (const [number, reference] of refElements) if (reference.deref() === undefined) refElements.delete(number);
+  sweepAt = Math.max(1000, 2 * refElements.size);
 }
 
 class Failure extends Error {

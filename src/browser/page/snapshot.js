@@ -10,7 +10,7 @@ const WORTH = 300;
 function needsRef(item) {
   if (item.element === null) return false;
   if (!READ_ONLY.has(item.role) || item.isClickable) return true;
-  return item.children.some((child) => typeof child !== "string") || isFocusable(item.element);
+  return item.children.some((child) => typeof child !== "string") || (hasAttributes(item.element) && isFocusable(item.element));
 }
 
 // Sets `line` and what the item takes with everything inside, without the indentation of its own level.
@@ -26,6 +26,7 @@ function measure(item, withRefs) {
   item.inline = only === null ? "" : `: ${quote(only)}`;
   item.shown = only === null || item.value !== null ? item.children : [];
   item.isLeaf = item.shown.length === 0 && item.extra.length === 0;
+  item.said = item.extra.length === 0 ? "" : item.extra.join("\n");
   finishLine(item);
 }
 
@@ -198,28 +199,35 @@ function keepMatches(items, root, find) {
 
 // ---- changes ----
 
-// By scope: what the last snapshot printed.
+// By scope: what the last snapshots printed. Two, because they keep their elements alive.
 const lastSnapshots = new Map();
-const MAX_REMEMBERED = 8;
+const MAX_REMEMBERED = 2;
 
+// What an item said and where it was; its texts are compared as a set.
 class Memory {
   constructor(items, root, rootElement) {
-    this.entries = new WeakMap();
-    this.order = [];
-    const enter = (item, element) => {
-      this.entries.set(element, { head: item.head + item.inline, extra: item.extra.join("\n"), texts: new Set(item.shown.filter((child) => typeof child === "string")) });
-    };
-    enter(root, rootElement);
-    for (const item of items) {
-      enter(item, item.element);
-      this.order.push({ element: new WeakRef(item.element), parent: new WeakRef(item.parent.element ?? rootElement), line: item.head.slice(2) });
-    }
+    this.items = items;
+    this.root = root;
+    this.rootElement = rootElement;
+    this.lines = items.map((item) => item.head);
+  }
+
+  // By element, for a comparison.
+  entries() {
+    const entries = new Map([[this.rootElement, this.entry(this.root, "")]]);
+    this.items.forEach((item, i) => entries.set(item.element, this.entry(item, this.lines[i])));
+    return entries;
+  }
+
+  entry(item, head) {
+    return { said: head + item.inline, extra: item.said, texts: new Set(item.children.filter((child) => typeof child === "string" && item.inline === "")) };
   }
 }
 
 // Keeps what differs from `before`, marked, and the way there. Returns how many lines differ.
 function keepChanges(items, root, rootElement, before) {
   let count = 0;
+  const entries = before.entries();
   const now = new Map([[rootElement, root]]);
   for (const item of items) now.set(item.element, item);
   const fresh = new Set();
@@ -228,11 +236,11 @@ function keepChanges(items, root, rootElement, before) {
       fresh.add(item);
       continue;
     }
-    const entry = before.entries.get(item.element);
+    const entry = entries.get(item.element);
     if (entry === undefined) {
       fresh.add(item);
       item.change = "new";
-    } else if (entry.head !== item.head + item.inline || entry.extra !== item.extra.join("\n")) {
+    } else if (entry.said !== item.head + item.inline || entry.extra !== item.said) {
       item.change = "changed";
     }
     if (item.change !== undefined) count++;
@@ -245,7 +253,7 @@ function keepChanges(items, root, rootElement, before) {
       finishLine(item);
     }
     if (fresh.has(item)) continue;
-    const entry = before.entries.get(i < 0 ? rootElement : item.element);
+    const entry = entries.get(i < 0 ? rootElement : item.element);
     const shown = [];
     for (const child of item.shown) {
       if (typeof child !== "string") {
@@ -282,14 +290,13 @@ function noteItem(line, parent) {
 // The topmost lines that are gone, by the parent that is still there.
 function removedLines(before, now, rootElement) {
   const lines = new Map();
-  for (const { element, parent, line } of before.order) {
-    const was = element.deref();
-    if (was !== undefined && now.has(was)) continue;
-    const holder = parent.deref();
-    if (holder === undefined || !now.has(holder)) continue;
+  before.items.forEach((item, i) => {
+    if (now.has(item.element)) return;
+    const holder = item.parent.element ?? rootElement;
+    if (!now.has(holder)) return;
     if (!lines.has(holder)) lines.set(holder, []);
-    lines.get(holder).push(line);
-  }
+    lines.get(holder).push(before.lines[i].slice(2));
+  });
   return lines;
 }
 
@@ -318,7 +325,7 @@ function snapshot(options) {
   for (const item of items) measure(item, withRefs);
   root.extra = [];
   root.shown = root.children;
-  root.head = root.inline = "";
+  root.head = root.inline = root.said = "";
 
   const result = {};
   const key = `${element === null ? "" : refOf(element)} ${withRefs}`;

@@ -3,6 +3,8 @@
 // Deeper items are printed at this level: an indented line costs what its level is.
 const MAX_LEVEL = 100;
 
+const NONE = Object.freeze([]);
+
 class Item {
   constructor(element, role, parent) {
     this.element = element;
@@ -11,27 +13,50 @@ class Item {
     this.level = parent === null ? -1 : parent.level + 1;
     this.name = "";
     this.value = null;
-    this.states = [];
-    this.extra = []; // "/url: ..."
-    this.children = []; // items and strings
+    this.states = NONE;
+    this.extra = NONE; // "/url: ..."
+    this.children = NONE; // items and strings
     this.pending = ""; // text that is not complete yet
     this.isFrame = false;
+    this.isClickable = false;
+    // Set by measure() and total().
+    this.head = this.inline = this.line = this.said = "";
+    this.shown = NONE;
+    this.isLeaf = false;
+    this.isKept = false;
+    this.chars = this.lines = 0;
   }
 
   flush() {
     if (this.pending === "") return;
     const text = tidy(this.pending);
     this.pending = "";
-    if (text !== "") this.children.push(text);
+    if (text !== "") this.push(text);
+  }
+
+  push(child) {
+    if (this.children === NONE) this.children = [child];
+    else this.children.push(child);
   }
 
   add(item) {
-    this.flush();
-    this.children.push(item);
+    if (this.pending !== "") this.flush();
+    this.push(item);
+  }
+
+  state(text) {
+    if (this.states === NONE) this.states = [text];
+    else this.states.push(text);
+  }
+
+  attach(line) {
+    if (this.extra === NONE) this.extra = [line];
+    else this.extra.push(line);
   }
 }
 
 const SKIPPED = words("script style noscript template head meta link title base source track param datalist");
+const SKIPPED_IN_DRAWINGS = words("defs desc title metadata clipPath mask pattern symbol marker linearGradient radialGradient filter style script");
 // What they contain is their value, a picture, or another document.
 const LEAVES = words("input textarea img hr meter progress iframe frame video audio canvas embed object area");
 // Their text is their name, and is not printed a second time.
@@ -42,23 +67,29 @@ const CELLS = words("cell gridcell columnheader rowheader term tooltip");
 // Leaves of these roles are for reading: no ref.
 const READ_ONLY = words(`cell paragraph listitem caption definition term blockquote columnheader rowheader time deletion
   insertion strong emphasis code mark subscript superscript rowgroup separator status`);
+// What even an element without attributes can be in, or contain.
+const STATEFUL = words("heading option button textbox checkbox combobox listbox dialog group");
+const VALUED = words("button combobox meter progressbar scrollbar searchbox slider spinbutton textbox");
+const MAX_HOSTS = 50;
 const BOUNDS = [["min", "min", "aria-valuemin"], ["max", "max", "aria-valuemax"]];
 const EMBEDDED_TITLES = words("legend caption figcaption");
 
 // Where a walk is: the siblings that are left, and what holds for them.
 class Level {
-  constructor(into, list, next, before) {
+  constructor(into, list, next) {
     this.into = into;
     this.list = list; // an array, or null: then `next` and its siblings
     this.next = next;
     this.at = 0;
-    this.isNamed = before.isNamed; // inside of something whose name contains all text
-    this.isMute = before.isMute; // the text here is invisible
-    this.hasPointer = before.hasPointer;
-    this.generates = before.generates;
-    this.inTree = before.inTree;
-    this.block = false; // a line of its own: text before and after is separate
+    this.isNamed = false; // inside of something whose name contains all text
+    this.isMute = false; // the text here is invisible
+    this.hasPointer = false; // something around it is clickable
+    this.generates = false; // ::before and ::after are possible
+    this.inTree = false; // directly in a treeitem
+    this.isBlock = false; // a line of its own: text before and after is separate
+    this.isOwned = false; // by aria-owns
     this.after = ""; // generated text at the end
+    this.ends = null; // the item that is complete then
   }
 
   take() {
@@ -68,6 +99,8 @@ class Level {
     return node;
   }
 }
+
+const isBlockDisplay = (display) => display !== "inline" && display !== "contents";
 
 class Walk {
   constructor(options) {
@@ -97,9 +130,9 @@ class Walk {
 
   run(element, isScope) {
     const root = new Item(null, "root", null);
-    const start = { isNamed: false, isMute: false, hasPointer: false, generates: mayGenerate(element), inTree: false };
-    this.stack.push(new Level(root, isScope ? [element] : composedChildren(element), null, start));
-    this.scope = isScope ? element : null;
+    const first = new Level(root, isScope ? [element] : composedChildren(element), null);
+    first.generates = mayGenerate(element);
+    this.stack.push(first);
     while (this.stack.length > 0) this.step(this.stack[this.stack.length - 1]);
     root.flush();
     return root;
@@ -110,7 +143,7 @@ class Walk {
     if (node === null) return this.leave(level);
     const type = nodeType(node);
     if (type === TEXT) {
-      if (!level.isMute && !level.isNamed) level.into.pending += collapse(dataOf(node));
+      if (!level.isMute && !level.isNamed) level.into.pending += dataOf(node);
     } else if (type === ELEMENT) {
       this.visit(node, level);
     }
@@ -118,23 +151,24 @@ class Walk {
 
   leave(level) {
     this.stack.pop();
-    if (level.after !== "") level.into.pending += level.after;
-    if (level.block) level.into.flush();
     const item = level.into;
+    if (level.after !== "") item.pending += level.after;
+    if (level.isBlock) item.flush();
     if (level.ends === item) this.finish(item);
   }
 
   finish(item) {
     item.flush();
-    if (CELLS.has(item.role) && item.name === "" && item.children.length > 0 && item.children.every((child) => typeof child === "string")) {
+    if (item.children !== NONE && CELLS.has(item.role) && item.name === "" && item.children.every((child) => typeof child === "string")) {
       item.name = item.children.join(" ");
-      item.children = [];
+      item.children = NONE;
     }
   }
 
   visit(element, level) {
     const tag = localName(element);
-    if (SKIPPED.has(tag) && isHtml(element)) return;
+    const html = isHtml(element);
+    if ((html ? SKIPPED : SKIPPED_IN_DRAWINGS).has(tag)) return;
     if (tag === "br") {
       if (!level.isNamed && !level.isMute) level.into.pending += " ";
       return;
@@ -142,33 +176,30 @@ class Walk {
     const isBare = !hasAttributes(element);
     if (!isBare) {
       if (attribute(element, "aria-hidden") === "true" || hasAttribute(element, "inert")) return;
-      if (this.owners.size > 0 && this.owners.has(element) && level.owned !== true) return;
+      if (this.owners.size > 0 && this.owners.has(element) && !level.isOwned) return;
     }
-    let isMute = false;
-    if (!checkVisibility(element, ALSO_INVISIBLE) && !isRendered(element)) {
-      // Invisible, but something inside may be visible again.
-      if (!checkVisibility(element) && !isContents(element)) return;
-      isMute = true;
-    }
-    if (isMute) return this.descend(element, level.into, level, { isMute: true });
-    this.visitVisible(element, tag, isBare, level);
+    const style = styleOf(element);
+    const display = style.display;
+    if (display === "none" && !(tag === "area" && html)) return;
+    // Some descendants of an invisible element may be visible again.
+    if (style.visibility !== "visible") return this.descend(element, tag, level.into, level, { isMute: true, isBlock: isBlockDisplay(display) });
+    this.visitVisible(element, tag, isBare, style, display, level);
   }
 
-  visitVisible(element, tag, isBare, level) {
+  visitVisible(element, tag, isBare, style, display, level) {
     const role = isBare ? nativeRole(element) : roleOf(element);
     if (EMBEDDED_TITLES.has(tag) && level.into.name !== "" && level.into.name.includes(tidy(textContent(element).slice(0, MAX_STRING)))) {
-      return this.descend(element, level.into, level, { block: true, isMute: false, isNamed: true });
+      return this.descend(element, tag, level.into, level, { isBlock: true, isNamed: true });
     }
-    const isPhrase = PHRASES.has(role);
-    if (!isPhrase && !(level.isNamed && !this.showsInside(element, role, level))) return this.emit(element, tag, role, level, null);
+    const canClick = !level.hasPointer && !level.isNamed && !INTERACTIVE.has(role) && style.cursor === "pointer";
+    if (!PHRASES.has(role) && !(level.isNamed && !this.showsInside(element, role, level))) return this.emit(element, tag, role, style, level, canClick, element);
 
     // Without a meaning of its own, unless somebody can do something with it.
-    if (tag === "label" && isHtml(element)) return this.visitLabel(element, level);
-    const style = level.hasPointer && level.isNamed && isBare ? null : styleOf(element);
-    const isClickable = style !== null && !level.hasPointer && !level.isNamed && style.cursor === "pointer";
-    if (isClickable || (!isBare && this.isUseful(element, role))) return this.emit(element, tag, "generic", level, isClickable);
-    const display = style === null ? "inline" : style.display;
-    this.descend(element, level.into, level, { block: display !== "inline" && display !== "contents", isMute: false });
+    const isBlock = isBlockDisplay(display);
+    if (tag === "label" && isHtml(element)) return this.visitLabel(element, style, isBlock, level);
+    if (canClick || (!isBare && this.isUseful(element, role))) return this.emit(element, tag, "generic", style, level, canClick, element);
+    if (isBlock && style.contentVisibility === "hidden") return;
+    this.descend(element, tag, level.into, level, { isBlock });
   }
 
   showsInside(element, role, level) {
@@ -182,58 +213,60 @@ class Walk {
     return hasAttribute(element, "aria-label") || hasAttribute(element, "aria-labelledby") || hasAttribute(element, "aria-roledescription");
   }
 
-  visitLabel(label, level) {
+  visitLabel(label, style, isBlock, level) {
     const control = Reflect.get(HTMLLabelElement.prototype, "control", label);
-    if (control === null || contains(label, control) === false && !isConnected(control)) return this.descend(label, level.into, level, { block: !isInline(label), isMute: false });
-    if (!isRendered(control)) {
+    if (control !== null && !isRendered(control)) {
       // People click the label then; so does the agent.
-      const role = roleOf(control) === "none" ? "generic" : roleOf(control);
-      return this.emit(label, "label", role, level, false, control);
+      const role = roleOf(control);
+      return this.emit(label, "label", role === "none" ? "generic" : role, style, level, false, control);
     }
-    const isNamedByIt = !hasAttribute(control, "aria-label") && !hasAttribute(control, "aria-labelledby");
-    this.descend(label, level.into, level, { block: !isInline(label), isMute: false, isNamed: isNamedByIt || level.isNamed });
+    const isNamed = control !== null && !hasAttribute(control, "aria-label") && !hasAttribute(control, "aria-labelledby");
+    this.descend(label, "label", level.into, level, { isBlock, isNamed: isNamed || level.isNamed });
   }
 
   // `about` is the element that the line describes: a label's control.
-  emit(element, tag, role, level, isClickable, about = element) {
+  emit(element, tag, role, style, level, canClick, about) {
     const parent = level.into;
     const item = new Item(element, role, parent);
     parent.add(item);
     this.items.push(item);
-    this.describe(item, about, isClickable, level);
-    if (item.isFrame || LEAVES.has(tag) && isHtml(element)) return this.finish(item);
-    if (about instanceof HTMLSelectElement) return this.addOptions(item, about);
-    const into = item.level >= MAX_LEVEL ? parent : item;
-    const isNamed = about !== element || NAMED_WHOLE.has(role) || level.isNamed && !(level.inTree && role === "group");
-    this.descend(element, into, level, { ends: item, isMute: false, isNamed, inTree: role === "treeitem", hasPointer: isClickable || level.hasPointer || INTERACTIVE.has(role) });
+    this.describe(item, about, canClick);
+    if (item.isFrame || (LEAVES.has(tag) && isHtml(element))) return;
+    if (tag === "select" && isHtml(element)) return this.addOptions(item, about);
+    if (style.contentVisibility === "hidden") return;
+    const isNamed = about !== element || NAMED_WHOLE.has(role) || (level.isNamed && !(level.inTree && role === "group"));
+    this.descend(element, tag, item.level >= MAX_LEVEL ? parent : item, level,
+      { ends: item, isNamed, inTree: role === "treeitem", hasPointer: canClick || level.hasPointer || INTERACTIVE.has(role) });
   }
 
-  describe(item, element, isClickable, level) {
+  describe(item, element, canClick) {
     const { role } = item;
-    if (CELLS.has(role) || role === "row") item.name = hasAttributes(element) ? authorName(element) : "";
+    const isBare = !hasAttributes(element);
+    if (CELLS.has(role) || role === "row") item.name = isBare ? "" : authorName(element);
     else item.name = nameOf(element, role);
     item.isFrame = role === "iframe" && (element instanceof HTMLIFrameElement || element instanceof HTMLFrameElement);
-    const isBare = !hasAttributes(element);
-    if (!isBare || role === "heading" || role === "option" || role === "button" || role === "textbox") item.states = statesOf(element, role, this.focused);
-    else if (element === this.focused) item.states = ["[focused]"];
-    if (isClickable === true) item.states.push("[clickable]");
-    else if (isClickable === null && !level.hasPointer && !INTERACTIVE.has(role) && styleOf(element).cursor === "pointer") {
-      item.states.push("[clickable]");
+    if (!isBare || STATEFUL.has(role)) item.states = statesOf(element, role, this.focused);
+    else if (element === this.focused) item.state("[focused]");
+    if (canClick) {
+      item.state("[clickable]");
       item.isClickable = true;
     }
-    this.describeValue(item, element, role);
-    if (isBare) return;
+    if (VALUED.has(role)) this.describeValue(item, element, role);
+    if (!isBare) this.describeMore(item, element, role);
+  }
+
+  describeMore(item, element, role) {
     if (role === "link") {
       const address = attribute(element, "href") ?? attribute(element, "xlink:href");
-      if (address !== null) item.extra.push(`/url: ${quote(address.trim(), address.startsWith("data:") ? 60 : MAX_ADDRESS)}`);
+      if (address !== null) item.attach(`/url: ${quote(address.trim(), address.startsWith("data:") ? 60 : MAX_ADDRESS)}`);
     }
     const hint = attribute(element, "placeholder");
-    if (hint !== null && !item.value && tidy(hint) !== "" && tidy(hint) !== item.name) item.extra.push(`/placeholder: ${quote(tidy(hint))}`);
+    if (hint !== null && !item.value && tidy(hint) !== "" && tidy(hint) !== item.name) item.attach(`/placeholder: ${quote(tidy(hint))}`);
     const description = descriptionOf(element, item.name);
-    if (description !== "") item.extra.push(`/description: ${quote(description)}`);
-    if (isInvalid(element)) {
+    if (description !== "") item.attach(`/description: ${quote(description)}`);
+    if (hasAttribute(element, "aria-errormessage") && isInvalid(element)) {
       const message = referencedName(element, "aria-errormessage", "ariaErrorMessageElements", new Search());
-      if (message !== "") item.extra.push(`/error: ${quote(message)}`);
+      if (message !== "") item.attach(`/error: ${quote(message)}`);
     }
   }
 
@@ -241,7 +274,7 @@ class Walk {
     const value = shownValue(element, role);
     if (value === null) return;
     if (isSecret(element)) {
-      if (value !== "") item.states.push("[filled]");
+      if (value !== "") item.state("[filled]");
       return;
     }
     const text = element instanceof HTMLTextAreaElement ? value.slice(0, MAX_GATHERED).trim() : tidy(value.slice(0, MAX_GATHERED));
@@ -250,7 +283,7 @@ class Walk {
     if (role !== "slider" && role !== "spinbutton") return;
     for (const [state, native, aria] of BOUNDS) {
       const bound = attribute(element, native) ?? attribute(element, aria);
-      if (bound !== null && bound.trim() !== "" && Number.isFinite(Number(bound))) item.states.push(`[${state}=${Number(bound)}]`);
+      if (bound !== null && bound.trim() !== "" && Number.isFinite(Number(bound))) item.state(`[${state}=${Number(bound)}]`);
     }
   }
 
@@ -279,35 +312,45 @@ class Walk {
     }
   }
 
-  descend(element, into, level, change) {
+  // Goes on with the children. `change` says what holds inside; the rest holds as before.
+  descend(element, tag, into, level, change) {
     const root = shadowOf(element);
+    const owned = this.owners.size > 0 && hasAttribute(element, "aria-owns")
+      ? referenced(element, "aria-owns", "ariaOwnsElements").filter((other) => this.owners.get(other) === element) : NONE;
     let list = null;
-    let next = null;
-    const owned = level.into !== null && this.owners.size > 0 && hasAttribute(element, "aria-owns")
-      ? referenced(element, "aria-owns", "ariaOwnsElements").filter((other) => this.owners.get(other) === element) : [];
-    if (root !== null || owned.length > 0 || element instanceof HTMLSlotElement) list = composedChildren(element);
-    else next = firstChild(element);
-    if (root === null && this.hosts.length < 50 && localName(element).includes("-") && isHtml(element)) this.hosts.push(element);
-    if (localName(element) === "details" && isHtml(element) && !hasAttribute(element, "open")) {
+    if (root !== null || tag === "slot") list = composedChildren(element);
+    else if (tag === "details" && !hasAttribute(element, "open") && isHtml(element)) {
       const summary = firstChildNamed(element, "summary");
-      list = summary === null ? [] : [summary];
-    }
-    if (change.block) into.flush();
-    const inner = new Level(into, list, next, level);
-    Object.assign(inner, change);
-    if (root !== null) inner.generates = mayGenerate(firstChild(root) ?? element);
-    else if (list !== null && list.length > 0) inner.generates = mayGenerate(list[0]);
-    if (owned.length > 0) {
-      const more = new Level(into, owned, null, inner);
-      more.owned = true;
-      inner.ends = undefined;
-      more.ends = change.ends;
-      this.stack.push(more);
-    }
-    if (level.generates && !inner.isNamed && !inner.isMute && isHtml(element)) {
+      list = summary === null ? NONE : [summary];
+    } else if (tag.includes("-") && this.hosts.length < MAX_HOSTS && isHtml(element)) this.hosts.push(element);
+
+    const isBlock = change.isBlock === true;
+    if (isBlock) into.flush();
+    const inner = new Level(into, list, list === null ? firstChild(element) : null);
+    inner.isBlock = isBlock;
+    inner.isMute = change.isMute === true;
+    inner.isNamed = change.isNamed ?? level.isNamed;
+    inner.hasPointer = change.hasPointer ?? level.hasPointer;
+    inner.inTree = change.inTree ?? level.inTree;
+    inner.ends = change.ends ?? null;
+    inner.generates = list !== null && list.length > 0 ? mayGenerate(list[0]) : level.generates;
+    if (level.generates && !inner.isNamed && !inner.isMute) {
       into.pending += generatedText(element, "::before");
       inner.after = generatedText(element, "::after");
     }
+    if (owned.length > 0) this.stack.push(this.ownedLevel(inner, owned));
     this.stack.push(inner);
+  }
+
+  // After the children; then that is where the item ends.
+  ownedLevel(inner, owned) {
+    const level = new Level(inner.into, owned, null);
+    level.isOwned = true;
+    level.isNamed = inner.isNamed;
+    level.hasPointer = inner.hasPointer;
+    level.generates = inner.generates;
+    level.ends = inner.ends;
+    inner.ends = null;
+    return level;
   }
 }
