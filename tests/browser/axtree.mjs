@@ -52,6 +52,16 @@ function isKnown(mine, theirs) {
   return mine.role === "math";
 }
 
+// The nodes of Chromium's tree that belong to elements of the document, not to the inside of its own controls.
+export async function axNodes(page) {
+  const { root } = await page.cdp.send("DOM.getDocument", { depth: -1, pierce: true });
+  const ids = [];
+  flatten(root, ids);
+  const known = new Set(ids);
+  const { nodes } = await page.cdp.send("Accessibility.getFullAXTree");
+  return nodes.filter((node) => !node.ignored && known.has(node.backendDOMNodeId));
+}
+
 export async function compare(page, allowed = isKnown) {
   const ours = await page.call(ORDER);
   const { root } = await page.cdp.send("DOM.getDocument", { depth: -1, pierce: true });

@@ -34,7 +34,7 @@ function nextChange(ms) {
 async function until(timeoutMs, look) {
   const end = performance.now() + timeoutMs;
   for (;;) {
-    generatingRoots = new Map();
+    rootAnswers = new Map();
     let failure;
     try {
       return await look();

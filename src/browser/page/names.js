@@ -37,29 +37,35 @@ function isHiddenFromAll(element) {
 
 // ---- Generated content ----
 
+// What style sheets may do, so that most documents need not be asked: GENERATES has rules for ::before or
+// ::after, HIDES has content-visibility.
+const GENERATES = 1;
+const HIDES = 2;
+const ANYTHING = GENERATES | HIDES;
 const sheetAnswers = new WeakMap();
 
-function rulesGenerate(rules) {
-  for (let i = 0; i < rules.length; i++) {
+function rulesDo(rules) {
+  let answer = 0;
+  for (let i = 0; i < rules.length && answer !== ANYTHING; i++) {
     const rule = rules[i];
-    const selector = rule.selectorText;
-    if (selector !== undefined && /:(before|after)/.test(selector)) return true;
-    if (rule.cssRules !== undefined && rule.cssRules.length > 0 && rulesGenerate(rule.cssRules)) return true;
-    if (rule.styleSheet && sheetGenerates(rule.styleSheet)) return true;
+    if (rule.selectorText !== undefined && /:(before|after)/.test(rule.selectorText)) answer |= GENERATES;
+    if (rule.style !== undefined && rule.style.contentVisibility) answer |= HIDES;
+    if (rule.cssRules !== undefined && rule.cssRules.length > 0) answer |= rulesDo(rule.cssRules);
+    if (rule.styleSheet) answer |= sheetDoes(rule.styleSheet);
   }
-  return false;
+  return answer;
 }
 
-function sheetGenerates(sheet) {
+function sheetDoes(sheet) {
   let rules;
   try {
     rules = sheet.cssRules;
   } catch {
-    return true; // of another origin
+    return ANYTHING; // of another origin
   }
   const known = sheetAnswers.get(sheet);
   if (known !== undefined && known.count === rules.length) return known.answer;
-  const answer = rulesGenerate(rules);
+  const answer = rulesDo(rules);
   sheetAnswers.set(sheet, { count: rules.length, answer });
   return answer;
 }
@@ -67,26 +73,31 @@ function sheetGenerates(sheet) {
 const adoptedInDocument = getter(Document.prototype, "adoptedStyleSheets");
 const adoptedInRoot = getter(ShadowRoot.prototype, "adoptedStyleSheets");
 
-function rootGenerates(root) {
-  const sheets = root === page ? styleSheetsOf(page) : sheetsInRoot(root);
-  for (let i = 0; i < sheets.length; i++) if (sheetGenerates(sheets[i])) return true;
-  for (const sheet of (root === page ? adoptedInDocument : adoptedInRoot)(root)) if (sheetGenerates(sheet)) return true;
-  return false;
+function rootDoes(root) {
+  const isPage = root === page;
+  let answer = 0;
+  for (const sheet of (isPage ? styleSheetsOf : sheetsInRoot)(root)) answer |= sheetDoes(sheet);
+  for (const sheet of (isPage ? adoptedInDocument : adoptedInRoot)(root)) answer |= sheetDoes(sheet);
+  if (queryAll[nodeType(root)](root, "[style*=content-visibility], [hidden=until-found i]").length > 0) answer |= HIDES;
+  return answer;
 }
 
 // Answers are kept during one call of the script: nothing changes meanwhile.
-let generatingRoots = new Map();
+let rootAnswers = new Map();
 
-function mayGenerate(element) {
+function rootMay(element, what) {
   const root = rootOf(element);
   if (root !== page && !(root instanceof ShadowRoot)) return false;
-  let answer = generatingRoots.get(root);
+  let answer = rootAnswers.get(root);
   if (answer === undefined) {
-    answer = rootGenerates(root);
-    generatingRoots.set(root, answer);
+    answer = rootDoes(root);
+    rootAnswers.set(root, answer);
   }
-  return answer;
+  return (answer & what) !== 0;
 }
+
+const mayGenerate = (element) => rootMay(element, GENERATES);
+const mayHide = (element) => rootMay(element, HIDES);
 
 const CONTENT_PART = /"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|attr\(\s*([\w-]+)[^)]*\)|(\/)|[^\s"']+/g;
 

@@ -22,7 +22,7 @@ function measure(item, withRefs) {
   item.head = line;
   const hasMore = item.extra.length > 0 || (item.value !== null && item.children.length > 0);
   const only = hasMore ? null : item.value ?? (item.children.length === 1 && typeof item.children[0] === "string" ? item.children[0] : null);
-  if (hasMore && item.value !== null) item.extra.unshift(`/value: ${quote(item.value)}`);
+  if (hasMore && item.value !== null) item.extra = [`/value: ${quote(item.value)}`, ...item.extra];
   item.inline = only === null ? "" : `: ${quote(only)}`;
   item.shown = only === null || item.value !== null ? item.children : [];
   item.isLeaf = item.shown.length === 0 && item.extra.length === 0;

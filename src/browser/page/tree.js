@@ -74,22 +74,31 @@ const MAX_HOSTS = 50;
 const BOUNDS = [["min", "min", "aria-valuemin"], ["max", "max", "aria-valuemax"]];
 const EMBEDDED_TITLES = words("legend caption figcaption");
 
-// Where a walk is: the siblings that are left, and what holds for them.
+// What holds for the children of an element.
+const BLOCK = 1; // a line of its own: text before and after is separate
+const MUTE = 2; // the text here is invisible
+const NAMED = 4; // inside of something whose name contains all text
+const IN_TREE = 8; // in a treeitem
+const POINTER = 16; // something around it is clickable
+const INHERITED = NAMED | IN_TREE | POINTER;
+
+// Where a walk is: the siblings that are left. One for each depth, used again.
 class Level {
-  constructor(into, list, next) {
+  start(into, list, next, flags, ends) {
     this.into = into;
     this.list = list; // an array, or null: then `next` and its siblings
     this.next = next;
     this.at = 0;
-    this.isNamed = false; // inside of something whose name contains all text
-    this.isMute = false; // the text here is invisible
-    this.hasPointer = false; // something around it is clickable
-    this.generates = false; // ::before and ::after are possible
-    this.inTree = false; // directly in a treeitem
-    this.isBlock = false; // a line of its own: text before and after is separate
+    this.flags = flags;
+    this.isNamed = (flags & NAMED) !== 0;
+    this.isMute = (flags & MUTE) !== 0;
+    this.hasPointer = (flags & POINTER) !== 0;
+    this.inTree = (flags & IN_TREE) !== 0;
     this.isOwned = false; // by aria-owns
     this.after = ""; // generated text at the end
-    this.ends = null; // the item that is complete then
+    this.ends = ends; // the item that is complete then
+    this.generates = false; // ::before and ::after are possible
+    this.mayHide = false; // content-visibility is
   }
 
   take() {
@@ -109,7 +118,15 @@ class Walk {
     this.owners = this.findOwners();
     this.items = [];
     this.hosts = [];
-    this.stack = [];
+    this.levels = [];
+    this.depth = 0;
+  }
+
+  enter(into, list, next, flags, ends) {
+    if (this.depth === this.levels.length) this.levels.push(new Level());
+    const level = this.levels[this.depth++];
+    level.start(into, list, next, flags, ends);
+    return level;
   }
 
   // aria-owns moves elements; the first owner wins, and nobody owns what is around it.
@@ -130,10 +147,10 @@ class Walk {
 
   run(element, isScope) {
     const root = new Item(null, "root", null);
-    const first = new Level(root, isScope ? [element] : composedChildren(element), null);
+    const first = this.enter(root, isScope ? [element] : composedChildren(element), null, 0, null);
     first.generates = mayGenerate(element);
-    this.stack.push(first);
-    while (this.stack.length > 0) this.step(this.stack[this.stack.length - 1]);
+    first.mayHide = mayHide(element);
+    while (this.depth > 0) this.step(this.levels[this.depth - 1]);
     root.flush();
     return root;
   }
@@ -150,10 +167,10 @@ class Walk {
   }
 
   leave(level) {
-    this.stack.pop();
+    this.depth--;
     const item = level.into;
     if (level.after !== "") item.pending += level.after;
-    if (level.isBlock) item.flush();
+    if ((level.flags & BLOCK) !== 0) item.flush();
     if (level.ends === item) this.finish(item);
   }
 
@@ -167,8 +184,7 @@ class Walk {
 
   visit(element, level) {
     const tag = localName(element);
-    const html = isHtml(element);
-    if ((html ? SKIPPED : SKIPPED_IN_DRAWINGS).has(tag)) return;
+    if (SKIPPED.has(tag) ? isHtml(element) || tag === "title" : SKIPPED_IN_DRAWINGS.has(tag) && !isHtml(element)) return;
     if (tag === "br") {
       if (!level.isNamed && !level.isMute) level.into.pending += " ";
       return;
@@ -180,16 +196,16 @@ class Walk {
     }
     const style = styleOf(element);
     const display = style.display;
-    if (display === "none" && !(tag === "area" && html)) return;
+    if (display === "none" && !(tag === "area" && isHtml(element))) return;
     // Some descendants of an invisible element may be visible again.
-    if (style.visibility !== "visible") return this.descend(element, tag, level.into, level, { isMute: true, isBlock: isBlockDisplay(display) });
+    if (style.visibility !== "visible") return this.descend(element, tag, level.into, level, (level.flags & INHERITED) | MUTE | (isBlockDisplay(display) ? BLOCK : 0), null);
     this.visitVisible(element, tag, isBare, style, display, level);
   }
 
   visitVisible(element, tag, isBare, style, display, level) {
     const role = isBare ? nativeRole(element) : roleOf(element);
     if (EMBEDDED_TITLES.has(tag) && level.into.name !== "" && level.into.name.includes(tidy(textContent(element).slice(0, MAX_STRING)))) {
-      return this.descend(element, tag, level.into, level, { isBlock: true, isNamed: true });
+      return this.descend(element, tag, level.into, level, (level.flags & INHERITED) | BLOCK | NAMED, null);
     }
     const canClick = !level.hasPointer && !level.isNamed && !INTERACTIVE.has(role) && style.cursor === "pointer";
     if (!PHRASES.has(role) && !(level.isNamed && !this.showsInside(element, role, level))) return this.emit(element, tag, role, style, level, canClick, element);
@@ -198,8 +214,8 @@ class Walk {
     const isBlock = isBlockDisplay(display);
     if (tag === "label" && isHtml(element)) return this.visitLabel(element, style, isBlock, level);
     if (canClick || (!isBare && this.isUseful(element, role))) return this.emit(element, tag, "generic", style, level, canClick, element);
-    if (isBlock && style.contentVisibility === "hidden") return;
-    this.descend(element, tag, level.into, level, { isBlock });
+    if (level.mayHide && style.contentVisibility === "hidden") return;
+    this.descend(element, tag, level.into, level, (level.flags & INHERITED) | (isBlock ? BLOCK : 0), null);
   }
 
   showsInside(element, role, level) {
@@ -221,7 +237,7 @@ class Walk {
       return this.emit(label, "label", role === "none" ? "generic" : role, style, level, false, control);
     }
     const isNamed = control !== null && !hasAttribute(control, "aria-label") && !hasAttribute(control, "aria-labelledby");
-    this.descend(label, "label", level.into, level, { isBlock, isNamed: isNamed || level.isNamed });
+    this.descend(label, "label", level.into, level, (level.flags & INHERITED) | (isBlock ? BLOCK : 0) | (isNamed ? NAMED : 0), null);
   }
 
   // `about` is the element that the line describes: a label's control.
@@ -233,10 +249,10 @@ class Walk {
     this.describe(item, about, canClick);
     if (item.isFrame || (LEAVES.has(tag) && isHtml(element))) return;
     if (tag === "select" && isHtml(element)) return this.addOptions(item, about);
-    if (style.contentVisibility === "hidden") return;
+    if (level.mayHide && style.contentVisibility === "hidden") return;
     const isNamed = about !== element || NAMED_WHOLE.has(role) || (level.isNamed && !(level.inTree && role === "group"));
-    this.descend(element, tag, item.level >= MAX_LEVEL ? parent : item, level,
-      { ends: item, isNamed, inTree: role === "treeitem", hasPointer: canClick || level.hasPointer || INTERACTIVE.has(role) });
+    const flags = (isNamed ? NAMED : 0) | (role === "treeitem" ? IN_TREE : 0) | (canClick || level.hasPointer || INTERACTIVE.has(role) ? POINTER : 0);
+    this.descend(element, tag, item.level >= MAX_LEVEL ? parent : item, level, flags, item);
   }
 
   describe(item, element, canClick) {
@@ -312,45 +328,41 @@ class Walk {
     }
   }
 
-  // Goes on with the children. `change` says what holds inside; the rest holds as before.
-  descend(element, tag, into, level, change) {
+  // Goes on with the children, for which `flags` hold.
+  descend(element, tag, into, level, flags, ends) {
     const root = shadowOf(element);
-    const owned = this.owners.size > 0 && hasAttribute(element, "aria-owns")
-      ? referenced(element, "aria-owns", "ariaOwnsElements").filter((other) => this.owners.get(other) === element) : NONE;
     let list = null;
     if (root !== null || tag === "slot") list = composedChildren(element);
     else if (tag === "details" && !hasAttribute(element, "open") && isHtml(element)) {
       const summary = firstChildNamed(element, "summary");
       list = summary === null ? NONE : [summary];
     } else if (tag.includes("-") && this.hosts.length < MAX_HOSTS && isHtml(element)) this.hosts.push(element);
-
-    const isBlock = change.isBlock === true;
-    if (isBlock) into.flush();
-    const inner = new Level(into, list, list === null ? firstChild(element) : null);
-    inner.isBlock = isBlock;
-    inner.isMute = change.isMute === true;
-    inner.isNamed = change.isNamed ?? level.isNamed;
-    inner.hasPointer = change.hasPointer ?? level.hasPointer;
-    inner.inTree = change.inTree ?? level.inTree;
-    inner.ends = change.ends ?? null;
-    inner.generates = list !== null && list.length > 0 ? mayGenerate(list[0]) : level.generates;
-    if (level.generates && !inner.isNamed && !inner.isMute) {
+    const { generates, mayHide: hides } = level;
+    const next = list === null ? firstChild(element) : null;
+    if (next === null && list === null && !generates && this.owners.size === 0) {
+      if ((flags & BLOCK) !== 0) into.flush();
+      return;
+    }
+    if ((flags & BLOCK) !== 0) into.flush();
+    if (this.owners.size > 0) ends = this.enterOwned(element, into, flags, generates, ends);
+    const inner = this.enter(into, list, next, flags, ends);
+    const isElsewhere = list !== null && list.length > 0;
+    inner.generates = isElsewhere ? mayGenerate(list[0]) : generates;
+    inner.mayHide = isElsewhere ? mayHide(list[0]) : hides;
+    if (generates && !inner.isNamed && !inner.isMute) {
       into.pending += generatedText(element, "::before");
       inner.after = generatedText(element, "::after");
     }
-    if (owned.length > 0) this.stack.push(this.ownedLevel(inner, owned));
-    this.stack.push(inner);
   }
 
-  // After the children; then that is where the item ends.
-  ownedLevel(inner, owned) {
-    const level = new Level(inner.into, owned, null);
+  // What aria-owns adds comes after the children; then that is where the item ends.
+  enterOwned(element, into, flags, generates, ends) {
+    if (!hasAttribute(element, "aria-owns")) return ends;
+    const owned = referenced(element, "aria-owns", "ariaOwnsElements").filter((other) => this.owners.get(other) === element);
+    if (owned.length === 0) return ends;
+    const level = this.enter(into, owned, null, flags & INHERITED, ends);
     level.isOwned = true;
-    level.isNamed = inner.isNamed;
-    level.hasPointer = inner.hasPointer;
-    level.generates = inner.generates;
-    level.ends = inner.ends;
-    inner.ends = null;
-    return level;
+    level.generates = generates;
+    return null;
   }
 }
