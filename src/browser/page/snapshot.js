@@ -123,13 +123,16 @@ class Printer {
   children(item, depth, budget) {
     const { shown, skipped = 0 } = item;
     let left = budget;
-    const share = fairShare(shown, depth, left - NOTE - 2 * depth);
+    const isList = areAlike(shown);
+    const share = isList ? left : fairShare(shown, depth, left - NOTE - 2 * depth);
     for (let i = 0; i < shown.length; i++) {
       const before = this.chars;
       const need = charsAt(shown[i], depth);
       const isLast = i === shown.length - 1;
       const most = Math.min(need, left - (isLast && need <= left ? 0 : NOTE + 2 * depth), Math.max(share, need <= WORTH ? need : 0));
-      if (most <= 0 || !this.some(shown[i], depth, most)) {
+      // Of a list, whole items: half a row is no help.
+      const isPart = isList && i > 0 && need > most;
+      if (most <= 0 || isPart || !this.some(shown[i], depth, most)) {
         let missing = 0;
         for (let j = i; j < shown.length; j++) missing += linesIn(shown[j]);
         this.omitted += missing;
@@ -150,12 +153,16 @@ class Printer {
   }
 }
 
-// How much each child may take, so that small ones are whole and large ones share the rest.
-function fairShare(children, depth, budget) {
-  if (children.length === 0) return budget;
+// Most of them have one role.
+function areAlike(children) {
   const roles = new Map();
   for (const child of children) if (typeof child !== "string") roles.set(child.role, (roles.get(child.role) ?? 0) + 1);
-  for (const [, count] of roles) if (count > ALIKE && count * 2 > children.length) return budget;
+  for (const [, count] of roles) if (count > ALIKE && count * 2 > children.length) return true;
+  return false;
+}
+
+// How much each child may take, so that small ones are whole and large ones share the rest.
+function fairShare(children, depth, budget) {
   const sizes = children.map((child) => charsAt(child, depth)).sort((a, b) => a - b);
   let left = budget;
   for (let i = 0; i < sizes.length; i++) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A web site for tests of the browser: the pages of site/, and responses that are slow, broken or far away.
 
-    site.py [--https]    prints {"http": ..., "other": ..., "https": ...}, and ends when its input does
+    site_server.py [--https]    prints {"http": ..., "other": ..., "https": ...}, and ends when its input does
 
 `other` is the same server under another host name, so that its pages are of another site.
 In a page, {{origin}} and {{other}} stand for the two. `Site` is the same, for a test in Python.
