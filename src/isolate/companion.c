@@ -181,3 +181,18 @@ int companion_run_in_child(int (*work)(void *data), void *data)
             return -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : BY_SIGNAL + WTERMSIG(status);
 }
+
+int companion_fork(int (*work)(void *data), void *data, struct err *err)
+{
+    pid_t self = getpid();
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != self)
+            _exit(EXIT_FAILURE);
+        _exit(work(data));
+    }
+    return pid > 0 ? 0
+                   : err_set(err, err_from_errno(errno), "cannot create a process: %s",
+                             err_errno_text(errno));
+}

@@ -51,4 +51,10 @@ void companion_end_by_itself(void);
  */
 int companion_run_in_child(int (*work)(void *data), void *data);
 
+/*
+ * Runs the function in a child process, which exits with its result, and goes on. The child is
+ * killed if this process dies.
+ */
+int companion_fork(int (*work)(void *data), void *data, struct err *err);
+
 #endif

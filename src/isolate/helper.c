@@ -69,3 +69,8 @@ int helper_start(const struct helper *helper, pid_t *out_pid, struct err *err)
                   : err_set_field(err, err_from_errno(r), helper->path, "cannot start %s: %s",
                                   helper->path, err_errno_text(r));
 }
+
+bool helper_is_installed(const char *path)
+{
+    return access(path, X_OK) == 0;
+}

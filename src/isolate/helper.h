@@ -28,4 +28,7 @@ struct helper {
  */
 int helper_start(const struct helper *helper, pid_t *out_pid, struct err *err);
 
+/* Whether there is such a program, which we may run. */
+bool helper_is_installed(const char *path);
+
 #endif

@@ -123,6 +123,7 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
     box->tmp_bytes = plan->tmp_bytes > 0 ? plan->tmp_bytes : BOX_TMP_BYTES;
     box->may_lack_landlock = plan->may_lack_landlock;
     box->spares_host = plan->spares_host;
+    box->holds_sandboxes = plan->holds_sandboxes;
     box->is_open = plan->is_open;
     box->uid = geteuid();
     box->gid = getegid();
@@ -140,7 +141,7 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
     r = add_home(box, plan->home, err);
     if (r < 0)
         return r;
-    r = box_calls_compile(SECCOMP_ON_THIS, &box->calls, err);
+    r = box_calls_compile(SECCOMP_ON_THIS, box->holds_sandboxes, &box->calls, err);
     if (r < 0)
         return r;
     *out_box = steal_ptr(&box);

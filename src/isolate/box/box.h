@@ -78,6 +78,12 @@ struct box_plan {
      * start slower by two or three per cent.
      */
     bool spares_host;
+    /*
+     * For a program that builds sandboxes of its own for its parts, as browsers do: it may create
+     * user namespaces and change its root in them. Root is an ordinary user inside, because such
+     * programs refuse to work for root; only its own files are accessible then.
+     */
+    bool holds_sandboxes;
     /* Weaker: then FIFOs and files reopened through /proc are accessible. */
     bool may_lack_landlock;
     /*

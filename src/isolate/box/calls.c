@@ -259,19 +259,27 @@ static void refuse_set_id(struct list *list, enum seccomp_machine machine, uint6
     refuse_bit(list, FCHMODAT2, 2, bit);
 }
 
-int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_program,
-                      struct err *err)
+/* A user namespace has all these rights, and none outside of it. */
+static bool builds_sandboxes(enum call call, const struct seccomp_rule *rule)
+{
+    return call == CALL_chroot || ((call == CALL_clone || call == CALL_unshare) && rule != NULL &&
+                                   rule->tests[0].value == CLONE_NEWUSER);
+}
+
+int box_calls_compile(enum seccomp_machine machine, bool holds_sandboxes,
+                      struct seccomp_program *out_program, struct err *err)
 {
     struct list list = {0};
     struct seccomp_policy policy = {
         .machine = machine, .rules = list.rules, .otherwise = SECCOMP_RET_ALLOW};
 
     for (size_t i = 0; i < CALL_COUNT; i++)
-        if (calls[i].fate != RULED)
+        if (calls[i].fate != RULED && !(holds_sandboxes && builds_sandboxes((enum call)i, NULL)))
             add(&list, calls[i].numbers[machine],
                 (struct seccomp_rule){.answer = calls[i].fate == ABSENT ? ENOSYS_ : EPERM_});
     for (size_t i = 0; i < array_size(ruled); i++)
-        add(&list, calls[ruled[i].call].numbers[machine], ruled[i].rule);
+        if (!holds_sandboxes || !builds_sandboxes(ruled[i].call, &ruled[i].rule))
+            add(&list, calls[ruled[i].call].numbers[machine], ruled[i].rule);
     add(&list, OPEN_TREE_ATTR, (struct seccomp_rule){.answer = EPERM_});
     refuse_set_id(&list, machine, S_ISUID);
     refuse_set_id(&list, machine, S_ISGID);

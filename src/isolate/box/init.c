@@ -80,19 +80,28 @@ static int write_file(const char *path, const char *text)
     return fd < 0 || write(fd, text, strlen(text)) < 0 ? errno : 0;
 }
 
+/* In a sandbox whose command must not think that it is root's. */
+enum { ORDINARY_ID = 1000 };
+
+static unsigned inner_id(const struct box *box, unsigned outer)
+{
+    return outer == 0 && box->holds_sandboxes ? ORDINARY_ID : outer;
+}
+
 /*
  * One user and one group, same as outside: files keep their owner, and no other identity is
  * possible.
  */
 static int map_identity(struct box_build *build)
 {
+    const struct box *box = build->box;
     char map[64];
     int r = write_file("/proc/self/setgroups", "deny");
 
-    snprintf(map, sizeof(map), "%u %u 1", build->box->uid, build->box->uid);
+    snprintf(map, sizeof(map), "%u %u 1", inner_id(box, box->uid), box->uid);
     if (r == 0)
         r = write_file("/proc/self/uid_map", map);
-    snprintf(map, sizeof(map), "%u %u 1", build->box->gid, build->box->gid);
+    snprintf(map, sizeof(map), "%u %u 1", inner_id(box, box->gid), box->gid);
     if (r == 0)
         r = write_file("/proc/self/gid_map", map);
     return r;
@@ -210,7 +219,7 @@ static int confine_files(struct box_build *build)
 {
     static const char *const own[] = {"/tmp", "/var/tmp", "/dev"};
     const struct box *box = build->box;
-    struct landlock_place places[BOX_MAX_PLACES + 1 + array_size(own)];
+    struct landlock_place places[BOX_MAX_PLACES + 2 + array_size(own)];
     struct landlock_request request = {.places = places, .allows_tcp = true};
     struct landlock_result result;
     struct err err = ERR_INIT;
@@ -222,6 +231,10 @@ static int confine_files(struct box_build *build)
             (struct landlock_place){.path = own[i],
                                     .rights = LANDLOCK_MAY_WRITE | LANDLOCK_MAY_CONTROL,
                                     .may_be_missing = true};
+    /* Where a process says who is who in a namespace of its own. */
+    if (box->holds_sandboxes)
+        places[request.place_count++] =
+            (struct landlock_place){.path = "/proc", .rights = LANDLOCK_MAY_WRITE};
     for (size_t i = 0; i < box->place_count; i++)
         if (box_access_now(build, i) == BOX_WRITE)
             places[request.place_count++] =

@@ -110,6 +110,7 @@ struct box {
     uint64_t tmp_bytes;
     bool may_lack_landlock;
     bool spares_host;
+    bool holds_sandboxes;
     bool is_open;
     bool is_root;
     uid_t uid;
@@ -260,7 +261,7 @@ int box_open_place(const char *path);
 _Noreturn void box_live(struct box_build *build);
 
 /* Filter of calls that no sandboxed command needs and by which the kernel was exploited. */
-int box_calls_compile(enum seccomp_machine machine, struct seccomp_program *out_program,
-                      struct err *err);
+int box_calls_compile(enum seccomp_machine machine, bool holds_sandboxes,
+                      struct seccomp_program *out_program, struct err *err);
 
 #endif

@@ -362,14 +362,39 @@ static int hide_roots_of_proc(struct box_build *build)
     return r;
 }
 
-int box_mount_proc(struct box_build *build)
+/* What belongs to no process: with root's number, and without a capability, it could be written. */
+static int hold_kernels_of_proc(struct box_build *build)
 {
+    cleanup_dir DIR *dir = opendir("/proc");
+    const struct dirent *entry;
     int r = 0;
 
-    /* Read-only: with root's number, and without a capability, sysctls could be written. */
-    if (mkdir("/proc", MODE_DIRECTORY) < 0 ||
-        mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+    if (dir == NULL)
         return errno;
+    while (r == 0 && (entry = readdir(dir)) != NULL) {
+        char path[sizeof("/proc/") + NAME_MAX];
+
+        if (entry->d_type == DT_LNK || entry->d_name[0] == '.' ||
+            (entry->d_name[0] >= '0' && entry->d_name[0] <= '9'))
+            continue;
+        snprintf(path, sizeof(path), "/proc/%s", entry->d_name);
+        r = box_hold_to_reading(build, path);
+    }
+    return r;
+}
+
+/* Read-only, except that a process says in its own folder who is who in its namespaces. */
+int box_mount_proc(struct box_build *build)
+{
+    const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    int r = 0;
+
+    if (mkdir("/proc", MODE_DIRECTORY) < 0 ||
+        mount("proc", "/proc", "proc", build->box->holds_sandboxes ? flags : flags | MS_RDONLY,
+              NULL) < 0)
+        return errno;
+    if (build->box->holds_sandboxes)
+        r = hold_kernels_of_proc(build);
     for (size_t i = 0; i < array_size(hidden_of_proc) && r == 0; i++)
         r = box_hide(build, hidden_of_proc[i]);
     return r == 0 && build->box->is_root ? hide_roots_of_proc(build) : r;

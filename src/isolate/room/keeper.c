@@ -1099,7 +1099,7 @@ static int begin(struct keeper *keeper, const struct room_ask *ask, const char *
     keeper->base = open_folder(keeper->directory, "base");
     if (keeper->base < 0)
         return err_set(err, err_from_errno(errno), "cannot open the base");
-    r = box_calls_compile(SECCOMP_ON_THIS, &keeper->calls, err);
+    r = box_calls_compile(SECCOMP_ON_THIS, false, &keeper->calls, err);
     return r < 0 ? r : find_abilities(keeper, err);
 }
 

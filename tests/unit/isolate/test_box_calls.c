@@ -110,7 +110,8 @@ static void no_file_is_born_with_a_set_id_bit(void **state)
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, &program, NULL), 0);
+        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, false, &program, NULL),
+                         0);
         for (size_t i = 0; i < array_size(births); i++) {
             const int mode_at = births[i].at + (births[i].has_flags ? 1 : 0);
             struct seccomp_data call = {.nr = births[i].numbers[machine],
@@ -139,7 +140,8 @@ static void what_is_refused_is_refused_on_both_machines(void **state)
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, &program, NULL), 0);
+        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, false, &program, NULL),
+                         0);
         for (size_t i = 0; i < array_size(cases); i++) {
             struct seccomp_data call = {.nr = cases[i].numbers[machine],
                                         .arch = audit_names[machine]};
@@ -170,7 +172,8 @@ static void no_set_id_bit_is_set(void **state)
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, &program, NULL), 0);
+        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, false, &program, NULL),
+                         0);
         for (size_t i = 0; i < array_size(changes); i++) {
             struct seccomp_data call = {.nr = changes[i].numbers[machine],
                                         .arch = audit_names[machine]};
