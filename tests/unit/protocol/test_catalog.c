@@ -96,6 +96,38 @@ static const struct fitting {
         {TOOL_KEYBOARD_SHORTCUT, "{\"keys\":[\"ctrl\",\"c\"]}"},
         {TOOL_KEYBOARD_HOLD, "{\"keys\":[\"w\"],\"durationMs\":100}"},
         {TOOL_SCREEN_WAIT, "{\"until\":\"change\",\"timeoutMs\":100}"},
+        {TOOL_BROWSER_CONNECT, "{\"mode\":\"persistent\",\"profile\":\"work\"}"},
+        {TOOL_BROWSER_DISCONNECT, "{}"},
+        {TOOL_BROWSER_TAB_OPEN, "{\"url\":\"https://example.com\",\"waitUntil\":\"load\"}"},
+        {TOOL_BROWSER_TAB_LIST, "{}"},
+        {TOOL_BROWSER_TAB_FOCUS, "{\"pageId\":\"p1\"}"},
+        {TOOL_BROWSER_TAB_CLOSE, "{\"pageId\":\"p1\"}"},
+        {TOOL_BROWSER_NAVIGATE, "{\"url\":\"https://example.com\",\"pageId\":\"p1\"}"},
+        {TOOL_BROWSER_BACK, "{}"},
+        {TOOL_BROWSER_FORWARD, "{\"waitUntil\":\"networkidle\"}"},
+        {TOOL_BROWSER_RELOAD, "{\"snapshot\":\"none\"}"},
+        {TOOL_BROWSER_CLICK, "{\"element\":{\"ref\":\"e1\"},\"modifiers\":[\"Alt\"]}"},
+        {TOOL_BROWSER_TYPE, "{\"element\":{\"selector\":\"#a\"},\"text\":\"b\",\"delay\":1.5}"},
+        {TOOL_BROWSER_SELECT, "{\"element\":{\"ref\":\"e1\"},\"values\":[\"a\"]}"},
+        {TOOL_BROWSER_FILL_FORM,
+         "{\"fields\":[{\"element\":{\"ref\":\"e1\"},\"value\":true}],\"submit\":true}"},
+        {TOOL_BROWSER_DRAG, "{\"from\":{\"ref\":\"e1\"},\"to\":{\"ref\":\"e2\"}}"},
+        {TOOL_BROWSER_HOVER, "{\"element\":{\"ref\":\"e1\"}}"},
+        {TOOL_BROWSER_PRESS, "{\"keys\":\"Control+A\"}"},
+        {TOOL_BROWSER_MOUSE_CLICK_XY, "{\"x\":1.5,\"y\":2}"},
+        {TOOL_BROWSER_SCROLL, "{\"mode\":\"direction\",\"direction\":\"down\"}"},
+        {TOOL_BROWSER_DIALOG, "{\"action\":\"accept\",\"text\":\"a\"}"},
+        {TOOL_BROWSER_SNAPSHOT, "{\"scope\":{\"ref\":\"e1\"},\"maxChars\":500}"},
+        {TOOL_BROWSER_SCREENSHOT, "{\"fullPage\":true}"},
+        {TOOL_BROWSER_CONTENT, "{\"selector\":\"main\"}"},
+        {TOOL_BROWSER_EVALUATE, "{\"script\":\"1\"}"},
+        {TOOL_BROWSER_CONSOLE, "{\"level\":\"error\"}"},
+        {TOOL_BROWSER_PDF, "{\"format\":\"Letter\"}"},
+        {TOOL_BROWSER_NETWORK, "{\"bodies\":true}"},
+        {TOOL_BROWSER_WAIT, "{\"text\":\"done\",\"timeoutMs\":5}"},
+        {TOOL_BROWSER_COOKIES, "{\"action\":\"get\"}"},
+        {TOOL_BROWSER_STORAGE, "{\"kind\":\"local\",\"action\":\"set\",\"data\":{\"a\":\"b\"}}"},
+        {TOOL_BROWSER_RESIZE, "{\"width\":400,\"height\":800,\"mobile\":true}"},
 },
   good_results[] = {
       {TOOL_LIST_FILES, "{\"entries\":[]}"},
@@ -230,6 +262,37 @@ static const struct misfit {
     {TOOL_KEYBOARD_SHORTCUT, "{\"keys\":[]}", "keys"},
     {TOOL_KEYBOARD_HOLD, "{\"keys\":[\"w\"],\"durationMs\":0}", "durationMs"},
     {TOOL_SCREEN_WAIT, "{\"until\":\"done\"}", "until"},
+    {TOOL_BROWSER_CONNECT, "{\"mode\":\"local\"}", "mode"},
+    {TOOL_BROWSER_DISCONNECT, "[]", ""},
+    {TOOL_BROWSER_TAB_OPEN, "{\"waitUntil\":\"soon\"}", "waitUntil"},
+    {TOOL_BROWSER_TAB_LIST, "[]", ""},
+    {TOOL_BROWSER_TAB_FOCUS, "{}", "pageId"},
+    {TOOL_BROWSER_TAB_CLOSE, "{\"pageId\":1}", "pageId"},
+    {TOOL_BROWSER_NAVIGATE, "{}", "url"},
+    {TOOL_BROWSER_BACK, "{\"pageId\":1}", "pageId"},
+    {TOOL_BROWSER_FORWARD, "{\"waitUntil\":1}", "waitUntil"},
+    {TOOL_BROWSER_RELOAD, "{\"snapshot\":\"all\"}", "snapshot"},
+    {TOOL_BROWSER_CLICK, "{\"element\":{\"ref\":\"e1\"},\"button\":\"side\"}", "button"},
+    {TOOL_BROWSER_TYPE, "{\"element\":{\"ref\":\"e1\"}}", "text"},
+    {TOOL_BROWSER_SELECT, "{\"element\":{\"ref\":\"e1\"},\"values\":\"a\"}", "values"},
+    {TOOL_BROWSER_FILL_FORM, "{\"fields\":[]}", "fields"},
+    {TOOL_BROWSER_DRAG, "{\"from\":{\"ref\":\"e1\"}}", "to"},
+    {TOOL_BROWSER_HOVER, "{}", "element"},
+    {TOOL_BROWSER_PRESS, "{}", "keys"},
+    {TOOL_BROWSER_MOUSE_CLICK_XY, "{\"x\":1}", "y"},
+    {TOOL_BROWSER_SCROLL, "{}", "mode"},
+    {TOOL_BROWSER_DIALOG, "{\"action\":\"wait\"}", "action"},
+    {TOOL_BROWSER_SNAPSHOT, "{\"maxChars\":1}", "maxChars"},
+    {TOOL_BROWSER_SCREENSHOT, "{\"fullPage\":1}", "fullPage"},
+    {TOOL_BROWSER_CONTENT, "{\"selector\":1}", "selector"},
+    {TOOL_BROWSER_EVALUATE, "{}", "script"},
+    {TOOL_BROWSER_CONSOLE, "{\"level\":\"all\"}", "level"},
+    {TOOL_BROWSER_PDF, "{\"format\":\"A9\"}", "format"},
+    {TOOL_BROWSER_NETWORK, "{\"bodies\":\"x\"}", "bodies"},
+    {TOOL_BROWSER_WAIT, "{\"timeoutMs\":-1}", "timeoutMs"},
+    {TOOL_BROWSER_COOKIES, "{}", "action"},
+    {TOOL_BROWSER_STORAGE, "{\"kind\":\"local\"}", "action"},
+    {TOOL_BROWSER_RESIZE, "{\"width\":1,\"height\":500}", "width"},
 };
 
 static void ids_are_places_in_the_table(void **state)
@@ -387,14 +450,18 @@ static void hints_agree_with_the_group_and_what_is_touched(void **state)
         else
             assert_true(!only_reads || tool->resource_count == 0);
         assert_true(json_get_bool(hints, STR("openWorldHint"), &is_open));
-        assert_int_equal(is_open, tool->group == CATALOG_COMPUTER
-                                      ? !only_reads
-                                      : !is_file_work && tool->resource_count > 0);
+        if (tool->group == CATALOG_BROWSER)
+            assert_true(is_open);
+        else
+            assert_int_equal(is_open, tool->group == CATALOG_COMPUTER
+                                          ? !only_reads
+                                          : !is_file_work && tool->resource_count > 0);
         assert_true(json_get_str(hints, STR("category"), &category));
-        assert_true(str_eq_c(category, is_file_work                   ? "filesystem"
-                                       : tool->group == CATALOG_SHELL ? "shell"
-                                       : only_reads                   ? "screenshot"
-                                                                      : "mouse-keyboard"));
+        assert_true(str_eq_c(category, is_file_work                     ? "filesystem"
+                                       : tool->group == CATALOG_SHELL   ? "shell"
+                                       : tool->group == CATALOG_BROWSER ? "browser"
+                                       : only_reads                     ? "screenshot"
+                                                                        : "mouse-keyboard"));
         for (size_t j = 0; only_reads && j < tool->resource_count; j++)
             assert_true(tool->resources[j].access == CATALOG_READS ||
                         tool->resources[j].access == CATALOG_LISTS);
@@ -459,6 +526,37 @@ static void each_tool_says_what_it_touches(void **state)
         {TOOL_KEYBOARD_SHORTCUT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_KEYBOARD_HOLD, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_SCREEN_WAIT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_CONNECT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_DISCONNECT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_TAB_OPEN, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_TAB_LIST, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_TAB_FOCUS, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_TAB_CLOSE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_NAVIGATE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_BACK, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_FORWARD, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_RELOAD, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_CLICK, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_TYPE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_SELECT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_FILL_FORM, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_DRAG, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_HOVER, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_PRESS, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_MOUSE_CLICK_XY, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_SCROLL, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_DIALOG, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_SNAPSHOT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_SCREENSHOT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_CONTENT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_EVALUATE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_CONSOLE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_PDF, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_NETWORK, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_WAIT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_COOKIES, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_STORAGE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_RESIZE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
     };
 
     (void)state;

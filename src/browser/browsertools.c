@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "browser/browsertools.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/jsonwrite.h"
+#include "base/redact.h"
+#include "base/schema/schema.h"
+#include "browser/jsonf.h"
+#include "browser/url.h"
+#include "permission/rules/form.h"
+#include "protocol/toolids.h"
+
+enum {
+    ARENA_BYTES = 8 << 20,
+    SCHEMA_BYTES = 512 << 10,
+    WORDS_BYTES = 768,
+    MESSAGE_BYTES = 64 << 20,
+    RESULT_BYTES = 256 << 20,
+    HOST_BYTES = FORM_HOST_MAX_BYTES + 3,
+    FIRST = TOOL_BROWSER_CONNECT,
+    TOOLS = TOOL_BROWSER_RESIZE - TOOL_BROWSER_CONNECT + 1,
+    MAX_HOSTS = 2,
+    RECORDED_BYTES = 300,
+    DAEMON_PORT = 7655, /* where `gatehouse connect` listens unless told otherwise */
+    CALL_MS = 120000,
+};
+
+struct browser_tools {
+    struct browser_tools_config config;
+    struct arena arena;
+    const struct schema *schemas[TOOLS];
+};
+
+struct browser_call {
+    struct browser_tools *tools;
+    const struct catalog_tool *tool;
+    const struct json_value *arguments;
+    uint64_t number;
+    char page[BROWSER_PAGE_ID_BYTES]; /* or empty */
+    char page_host[HOST_BYTES];       /* where it is; empty: nowhere */
+    char to_host[HOST_BYTES];         /* where the call leads; empty: nowhere */
+    bool is_anywhere;                 /* it can reach any host */
+    struct provider_events events;
+    struct authority_note intent;
+    uint64_t id;
+};
+
+/* ---- what a call is about ---- */
+
+static bool has_page(const struct catalog_tool *tool)
+{
+    switch (tool->id) {
+    case TOOL_BROWSER_CONNECT:
+    case TOOL_BROWSER_DISCONNECT:
+    case TOOL_BROWSER_TAB_OPEN:
+    case TOOL_BROWSER_TAB_LIST:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Whether what it does with the page needs the host's permission: leaving one does not. */
+static bool uses_page(const struct catalog_tool *tool)
+{
+    return has_page(tool) && tool->id != TOOL_BROWSER_NAVIGATE &&
+           tool->id != TOOL_BROWSER_TAB_FOCUS && tool->id != TOOL_BROWSER_TAB_CLOSE &&
+           tool->id != TOOL_BROWSER_RESIZE;
+}
+
+static bool is_own(const struct browser_tools *tools, struct str host, uint16_t port)
+{
+    if (!browser_host_is_loopback(host))
+        return false;
+    if (port == DAEMON_PORT)
+        return true;
+    for (size_t i = 0; i < BROWSER_MAX_OWN_PORTS; i++)
+        if (port != 0 && port == tools->config.own_ports[i])
+            return true;
+    return false;
+}
+
+/* The host in the form of rules. */
+static bool put_host(struct str host, char out_host[HOST_BYTES])
+{
+    struct form_host form;
+
+    if (!form_host(host, &form))
+        return false;
+    snprintf(out_host, HOST_BYTES, "%.*s", (int)form.len, form.text);
+    return true;
+}
+
+static int take_url(struct browser_call *call, struct str text, struct err *err)
+{
+    struct browser_url url;
+
+    if (!browser_url_parse(text, &url))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "url",
+                             "url: '%.100s' is not a plain address", text.ptr);
+    if (url.scheme == BROWSER_OTHER)
+        return err_set_field(
+            err, ERR_DENIED_BY_POLICY, "url",
+            "url: only http and https addresses are opened; for files use the file "
+            "tools");
+    if (url.scheme == BROWSER_BLANK) {
+        call->is_anywhere = text.len > 5 && str_eq_nocase(str_slice(text, 0, 5), STR("data:"));
+        return 0;
+    }
+    if (is_own(call->tools, url.host, url.port))
+        return err_set_field(err, ERR_DENIED_BY_POLICY, "url",
+                             "url: this is Gatehouse itself, which no page can reach");
+    if (!put_host(url.host, call->to_host))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "url",
+                             "url: '%.*s' is not the name of a host", STR_ARG(url.host));
+    return 0;
+}
+
+static int take_page(struct browser_call *call, struct err *err)
+{
+    struct browser_client_page page;
+    struct browser_url url;
+    struct str id = STR_EMPTY;
+
+    (void)json_get_str(call->arguments, STR("pageId"), &id);
+    if (!browser_client_page(call->tools->config.client, id, &page)) {
+        /* gatehouse-browser knows better what is missing. */
+        snprintf(call->page, sizeof(call->page), "%.*s", STR_ARG(id));
+        return 0;
+    }
+    snprintf(call->page, sizeof(call->page), "%s", page.id);
+    if (!browser_url_parse(str_from(page.url), &url) || url.scheme == BROWSER_OTHER ||
+        (url.host.len > 0 && !put_host(url.host, call->page_host)))
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "the page is not of the web: navigate it elsewhere");
+    /* A page of nobody has no host that limits what its scripts do. */
+    if (url.host.len == 0 &&
+        (call->tool->id == TOOL_BROWSER_EVALUATE || call->tool->id == TOOL_BROWSER_WAIT))
+        call->is_anywhere = call->tool->id == TOOL_BROWSER_EVALUATE ||
+                            json_get(call->arguments, STR("predicate")) != NULL;
+    return 0;
+}
+
+static int take_arguments(struct browser_call *call, struct err *err)
+{
+    struct str url;
+    int r = 0;
+
+    if (has_page(call->tool))
+        r = take_page(call, err);
+    if (r == 0 && call->tool->id != TOOL_BROWSER_WAIT &&
+        json_get_str(call->arguments, STR("url"), &url) && url.len > 0)
+        r = take_url(call, url, err);
+    return r;
+}
+
+static void free_call(void *data)
+{
+    free(data);
+}
+
+static bool has(const void *self, const struct catalog_tool *tool)
+{
+    (void)tool;
+    return self != NULL;
+}
+
+static int prepare(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
+                   uint64_t number, const struct cancel *cancel, void **out_call, struct err *err)
+{
+    struct browser_tools *tools = self;
+    struct browser_call *call;
+    int r = schema_check(tools->schemas[tool->id - FIRST], arguments, err);
+
+    (void)cancel;
+    if (r < 0)
+        return r;
+    call = calloc(1, sizeof(*call));
+    if (call == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    call->tools = tools;
+    call->tool = tool;
+    call->arguments = arguments;
+    call->number = number;
+    r = take_arguments(call, err);
+    if (r < 0) {
+        free_call(call);
+        return r;
+    }
+    *out_call = call;
+    return 0;
+}
+
+/* ---- permission ---- */
+
+static uint64_t mark_of(const struct browser_call *call)
+{
+    cleanup_buf struct buf text = BUF_INIT(MESSAGE_BYTES);
+    uint64_t sum = 1469598103934665603ULL;
+
+    if (jsonf(&text, "%z%v", call->page, call->arguments) < 0)
+        return 0;
+    for (size_t i = 0; i < text.len; i++)
+        sum = (sum ^ (unsigned char)text.data[i]) * 1099511628211ULL;
+    return sum;
+}
+
+static int subject(void *data, const void *session, struct arena *arena,
+                   const struct cancel *cancel, struct provider_subject *out_subject,
+                   struct err *err)
+{
+    const struct browser_call *call = data;
+    const char *hosts[MAX_HOSTS + 1];
+    struct permission_resource *resources;
+    size_t count = 0;
+
+    (void)session;
+    (void)cancel;
+    if (call->to_host[0] != '\0')
+        hosts[count++] = call->to_host;
+    if (uses_page(call->tool) && call->page_host[0] != '\0' &&
+        strcmp(call->page_host, call->to_host) != 0)
+        hosts[count++] = call->page_host;
+    if (call->is_anywhere)
+        hosts[count++] = "*";
+    *out_subject = (struct provider_subject){.mark = mark_of(call)};
+    if (count == 0)
+        return 0;
+    resources = arena_alloc_array(arena, count, sizeof(*resources));
+    if (resources == NULL)
+        return err_set_plain(err, arena->error);
+    for (size_t i = 0; i < count; i++) {
+        resources[i] =
+            (struct permission_resource){.group = CATALOG_BROWSER, .operation = PERMISSION_USES};
+        if (!arena_copy_str(arena, str_from(hosts[i]), &resources[i].given))
+            return err_set_plain(err, arena->error);
+    }
+    out_subject->resources = resources;
+    out_subject->count = count;
+    return 0;
+}
+
+/* What it does in the browser, and where. */
+static const char *verb_of(const struct browser_call *call)
+{
+    switch (call->tool->id) {
+    case TOOL_BROWSER_CONNECT:
+        return "Starts a browser";
+    case TOOL_BROWSER_DISCONNECT:
+        return "Ends the browser";
+    case TOOL_BROWSER_TAB_OPEN:
+        return "Opens a tab";
+    case TOOL_BROWSER_TAB_CLOSE:
+        return "Closes a tab";
+    case TOOL_BROWSER_NAVIGATE:
+        return "Opens a page";
+    case TOOL_BROWSER_BACK:
+    case TOOL_BROWSER_FORWARD:
+    case TOOL_BROWSER_RELOAD:
+        return "Loads a page again";
+    case TOOL_BROWSER_CLICK:
+    case TOOL_BROWSER_MOUSE_CLICK_XY:
+        return "Clicks";
+    case TOOL_BROWSER_TYPE:
+    case TOOL_BROWSER_PRESS:
+        return "Types";
+    case TOOL_BROWSER_SELECT:
+    case TOOL_BROWSER_FILL_FORM:
+        return "Fills in a form";
+    case TOOL_BROWSER_DRAG:
+        return "Drags";
+    case TOOL_BROWSER_DIALOG:
+        return "Answers a dialog";
+    case TOOL_BROWSER_EVALUATE:
+        return "Runs a script";
+    case TOOL_BROWSER_COOKIES:
+        return "Uses cookies";
+    case TOOL_BROWSER_STORAGE:
+        return "Uses what the site stores";
+    default:
+        return "Looks at a page";
+    }
+}
+
+static void say_action(const struct browser_call *call, char out_words[WORDS_BYTES])
+{
+    const char *where = call->to_host[0] != '\0' ? call->to_host : call->page_host;
+
+    snprintf(out_words, WORDS_BYTES, "%s%s%s", verb_of(call), where[0] != '\0' ? " on " : "",
+             where);
+}
+
+static int preview(void *data, struct arena *arena, enum decision_disclosure disclosure,
+                   const struct cancel *cancel, struct question *question, struct err *err)
+{
+    const struct browser_call *call = data;
+    cleanup_buf struct buf detail = BUF_INIT(MESSAGE_BYTES);
+    struct json_writer json;
+    char words[WORDS_BYTES];
+
+    (void)disclosure;
+    (void)cancel;
+    say_action(call, words);
+    json_writer_init(&json, &detail);
+    json_writer_set_pretty(&json);
+    json_write_value(&json, call->arguments);
+    if (json_writer_finish(&json) < 0)
+        return err_set_plain(err, ERR_TOO_LARGE);
+    if (!arena_copy_str(arena, str_from(words), &question->action) ||
+        !arena_copy_str(arena, buf_view(&detail), &question->detail))
+        return err_set_plain(err, arena->error);
+    return 0;
+}
+
+/* ---- the audit log ---- */
+
+static int note(const struct browser_call *call, const char *decision, struct authority_note *note)
+{
+    cleanup_buf struct buf words = BUF_INIT(WORDS_BYTES + 2 * RECORDED_BYTES);
+    cleanup_buf struct buf arguments = BUF_INIT(MESSAGE_BYTES);
+    const struct authority_call about = {
+        .tool = call->tool->name.ptr, /* of the catalogue, which ends its texts */
+        .decision = decision,
+        .id = call->number,
+    };
+    char text[WORDS_BYTES];
+    size_t used;
+    int r;
+
+    if (call->tools->config.recorded == NULL)
+        return 0;
+    say_action(call, text);
+    r = buf_append_str(&words, str_from(text));
+    if (r == 0)
+        r = jsonf(&arguments, ": %v", call->arguments);
+    if (r == 0)
+        r = redact_cut(buf_view(&arguments), RECORDED_BYTES, &words, &used);
+    if (r < 0 && r != ERR_TOO_LARGE)
+        return r;
+    note->operation = AUTHORITY_OP_EXECUTE;
+    note->name = buf_view(&words);
+    note->destination = STR(".");
+    authority_call_begin(&about);
+    r = authority_note(call->tools->config.recorded, note);
+    authority_call_end();
+    return r;
+}
+
+static void refused(void *data, const void *session, const struct permission_resource *resource,
+                    const char *source, int code)
+{
+    struct authority_note refusal = {
+        .outcome = AUTHORITY_DENIED, .error = code, .policy_source = source};
+
+    (void)session;
+    (void)resource;
+    (void)note(data, NULL, &refusal);
+}
+
+/* ---- running ---- */
+
+static int write_image(struct str image, const struct json_value *result, struct buf *out)
+{
+    cleanup_buf struct buf text = BUF_INIT(RESULT_BYTES);
+    int r = jsonf(&text, "%v", result);
+
+    return r == 0 ? jsonf(out,
+                          "{\"content\":[{\"type\":\"image\",\"data\":%s,\"mimeType\":"
+                          "\"image/png\"},{\"type\":\"text\",\"text\":%s}],\"isError\":false}",
+                          image, buf_view(&text))
+                  : r;
+}
+
+static int write_result(const struct browser_call *call, const struct json_value *message,
+                        struct buf *out)
+{
+    cleanup_buf struct buf object = BUF_INIT(RESULT_BYTES);
+    const struct json_value *result = json_get(message, STR("result"));
+    struct str image = STR_EMPTY;
+    bool is_error = false;
+    int r;
+
+    (void)json_get_bool(message, STR("isError"), &is_error);
+    (void)json_get_str(message, STR("image"), &image);
+    if (image.len > 0)
+        return write_image(image, result, out);
+    r = jsonf(&object, "%v", result);
+    return r == 0
+               ? toolresult_write_object(out, buf_view(&object), call->tools->config.form, is_error)
+               : r;
+}
+
+static void end_call(struct browser_call *call, int error, struct buf *result)
+{
+    struct authority_note outcome = {.outcome = AUTHORITY_SUCCESS,
+                                     .policy_source = call->events.decision,
+                                     .request_id = call->intent.request_id};
+    struct err why = ERR_INIT;
+
+    if (error < 0 || toolresult_is_error(buf_view(result), &why)) {
+        outcome.outcome = AUTHORITY_FAILED;
+        outcome.error = error < 0 ? error : ERR_TOOL_FAILED;
+        outcome.reason = err_text(outcome.error);
+    }
+    (void)note(call, call->events.decision, &outcome);
+    call->events.on_done(call->events.data, error, buf_view(result));
+    free_call(call);
+}
+
+static void on_done(void *data, const struct json_value *message)
+{
+    struct browser_call *call = data;
+    cleanup_buf struct buf result = BUF_INIT(RESULT_BYTES);
+    struct err err = ERR_INIT;
+    int r = 0;
+
+    if (message != NULL) {
+        r = write_result(call, message, &result);
+    } else {
+        err_set(&err, ERR_CONNECTION_LOST,
+                "gatehouse-browser has ended: restart Gatehouse to use the browser again");
+        r = toolresult_write_error(&err, call->tools->config.form, &result);
+    }
+    end_call(call, r, &result);
+}
+
+struct refusal {
+    struct loop_task task;
+    struct browser_call *call;
+    struct err err;
+};
+
+static void refuse_later(void *data)
+{
+    struct refusal *refusal = data;
+    cleanup_buf struct buf result = BUF_INIT(RESULT_BYTES);
+    int r = toolresult_write_error(&refusal->err, refusal->call->tools->config.form, &result);
+
+    end_call(refusal->call, r, &result);
+    free(refusal);
+}
+
+/* on_done must not come from inside start(). */
+static uint64_t refuse(struct browser_call *call, const struct err *err)
+{
+    struct refusal *refusal = calloc(1, sizeof(*refusal));
+
+    if (refusal == NULL)
+        abort(); /* there is no way to say so */
+    refusal->call = call;
+    refusal->err = *err;
+    loop_task_init(&refusal->task, refuse_later, refusal);
+    loop_defer(call->tools->config.loop, &refusal->task);
+    return 0;
+}
+
+/*
+ * This machine and private networks are not meant by a mode that allows all sites, nor by a rule
+ * for all hosts: they need a rule of their own.
+ */
+static bool is_named(const struct browser_tools *tools, struct str host)
+{
+    cleanup_rulebook struct rulebook *book =
+        permission_book(keeper_permission(tools->config.keeper));
+    const struct rule *rule = book != NULL ? rulebook_find(book, RULE_ALLOW, CATALOG_BROWSER, host,
+                                                           STR_EMPTY, clock_wall_ms(&clock_system))
+                                           : NULL;
+
+    return rule != NULL && !str_eq(rule->pattern, STR("*"));
+}
+
+static bool is_too_private(const struct browser_call *call)
+{
+    struct str host = str_from(call->to_host[0] != '\0' ? call->to_host : call->page_host);
+
+    return host.len > 0 && browser_host_is_private(host) &&
+           strcmp(call->events.decision, permission_source_name(PERMISSION_BY_MODE)) == 0 &&
+           !is_named(call->tools, host);
+}
+
+static int write_call(const struct browser_call *call, struct buf *out)
+{
+    const struct browser_tools_config *config = &call->tools->config;
+
+    return jsonf(out,
+                 "\"tool\":%s,\"arguments\":%v,\"page\":%z,\"host\":%z,\"agreed\":%z,"
+                 "\"headless\":%b,\"browser\":%z,\"ms\":%d",
+                 call->tool->name, call->arguments, call->page, call->page_host,
+                 call->tool->id == TOOL_BROWSER_COOKIES ? "" : call->to_host, config->is_headless,
+                 config->default_browser != NULL ? config->default_browser : "", (int64_t)CALL_MS);
+}
+
+static uint64_t start(void *data, const struct provider_events *events)
+{
+    struct browser_call *call = data;
+    cleanup_buf struct buf members = BUF_INIT(MESSAGE_BYTES);
+    struct err err = ERR_INIT;
+    int r;
+
+    call->events = *events;
+    call->intent =
+        (struct authority_note){.outcome = AUTHORITY_INTENT, .policy_source = events->decision};
+    r = note(call, events->decision, &call->intent);
+    if (r == 0 && is_too_private(call)) {
+        const char *host = call->to_host[0] != '\0' ? call->to_host : call->page_host;
+
+        r = err_set(&err, ERR_DENIED_BY_POLICY,
+                    "%s is this machine or on a private network, which needs a rule of its own: "
+                    "gatehouse rules add allow browser host:%s",
+                    host, host);
+    }
+    if (r == 0)
+        r = write_call(call, &members);
+    if (r == 0)
+        r = browser_client_call(call->tools->config.client, buf_view(&members), on_done, call,
+                                &call->id);
+    if (r == 0)
+        return call->id;
+    if (err.code == 0)
+        err_set_plain(&err, r);
+    return refuse(call, &err);
+}
+
+static void cancel(void *self, uint64_t id)
+{
+    struct browser_tools *tools = self;
+
+    if (id != 0)
+        browser_client_cancel(tools->config.client, id);
+}
+
+const struct provider browser_provider = {
+    .name = "browser",
+    .has = has,
+    .prepare = prepare,
+    .free = free_call,
+    .subject = subject,
+    .preview = preview,
+    .refused = refused,
+    .start = start,
+    .cancel = cancel,
+};
+
+/* ---- where pages go by themselves ---- */
+
+/* Nobody can be asked about a redirect in time: what would have to be asked is refused. */
+static bool may_go(void *data, struct str host, uint16_t port, bool is_agreed)
+{
+    const struct browser_tools *tools = data;
+    struct permission_decision decision;
+    struct permission_resource resource = {.group = CATALOG_BROWSER, .operation = PERMISSION_USES};
+    char name[HOST_BYTES];
+
+    if (is_own(tools, host, port) || !put_host(host, name))
+        return false;
+    if (is_agreed)
+        return true;
+    resource.given = str_from(name);
+    permission_decide(keeper_permission(tools->config.keeper), &resource, &decision);
+    return decision.verdict == PERMISSION_ALLOW &&
+           (decision.source != PERMISSION_BY_MODE || !browser_host_is_private(resource.given) ||
+            is_named(tools, resource.given));
+}
+
+/* ---- making ---- */
+
+static int compile_schemas(struct browser_tools *tools, struct err *err)
+{
+    int r = 0;
+
+    for (int i = 0; i < TOOLS && r == 0; i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(SCHEMA_BYTES);
+        const struct json_value *document;
+
+        r = json_parse(&arena, catalog_tools[FIRST + i].input_schema, JSON_LIMITS_DEFAULT,
+                       &document, err);
+        if (r == 0)
+            r = schema_compile(&tools->arena, document, &tools->schemas[i], err);
+    }
+    return r;
+}
+
+int browser_tools_new(const struct browser_tools_config *config, struct browser_tools **out_tools,
+                      struct err *err)
+{
+    struct browser_tools *tools = calloc(1, sizeof(*tools));
+    const struct browser_client_events events = {.may_go = may_go, .data = tools};
+    int r;
+
+    if (tools == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    tools->config = *config;
+    tools->arena = (struct arena)ARENA_INIT(ARENA_BYTES);
+    r = compile_schemas(tools, err);
+    if (r == 0)
+        r = browser_client_attach(config->client, config->loop, &events);
+    if (r < 0) {
+        browser_tools_free(tools);
+        return r;
+    }
+    *out_tools = tools;
+    return 0;
+}
+
+void browser_tools_free(struct browser_tools *tools)
+{
+    if (tools == NULL)
+        return;
+    browser_client_detach(tools->config.client);
+    arena_done(&tools->arena);
+    free(tools);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "browser/client.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "browser/installed.h"
+#include "browser/jsonf.h"
+#include "browser/wire.h"
+#include "isolate/companion.h"
+#include "loop/reader.h"
+#include "loop/writer.h"
+
+enum { MAX_PAGES = 64, ARENA_BYTES = 1 << 30, MESSAGE_BYTES = 256 << 20, END_MS = 8000 };
+
+struct waiting {
+    struct list node;
+    uint64_t id;
+    browser_client_done_fn *done;
+    void *data;
+};
+
+struct browser_client {
+    struct browser_client_config config;
+    int fd;
+    int write_fd; /* a copy: the loop watches a descriptor for one thing only */
+    struct browser_client_events events;
+    struct loop *loop;
+    struct reader *reader;
+    struct writer *writer;
+    struct loop_task fail;
+    struct browser_wire wire;
+    struct list calls;
+    uint64_t last_id;
+    bool is_broken;
+    /* The pages are read by workers, which prepare calls. */
+    pthread_mutex_t mutex;
+    size_t page_count;
+    size_t active;
+    struct browser_client_page pages[MAX_PAGES];
+};
+
+/* ---- pages ---- */
+
+static void take_pages(struct browser_client *client, const struct json_value *pages)
+{
+    pthread_mutex_lock(&client->mutex);
+    client->page_count = 0;
+    client->active = SIZE_MAX;
+    json_each_item (item, pages) {
+        struct browser_client_page *page = &client->pages[client->page_count];
+        struct str text = STR_EMPTY;
+        bool is_active = false;
+
+        if (client->page_count == MAX_PAGES)
+            break;
+        (void)json_get_str(item, STR("id"), &text);
+        snprintf(page->id, sizeof(page->id), "%.*s", STR_ARG(text));
+        text = STR_EMPTY;
+        (void)json_get_str(item, STR("url"), &text);
+        snprintf(page->url, sizeof(page->url), "%.*s", STR_ARG(text));
+        if (json_get_bool(item, STR("active"), &is_active) && is_active)
+            client->active = client->page_count;
+        client->page_count++;
+    }
+    pthread_mutex_unlock(&client->mutex);
+}
+
+bool browser_client_page(struct browser_client *client, struct str id,
+                         struct browser_client_page *out_page)
+{
+    bool is_found = false;
+
+    pthread_mutex_lock(&client->mutex);
+    for (size_t i = 0; i < client->page_count && !is_found; i++) {
+        is_found = id.len > 0 ? str_eq_c(id, client->pages[i].id) : i == client->active;
+        if (is_found)
+            *out_page = client->pages[i];
+    }
+    pthread_mutex_unlock(&client->mutex);
+    return is_found;
+}
+
+/* ---- messages ---- */
+
+static int send_message(struct browser_client *client, struct str message)
+{
+    char length[BROWSER_LENGTH_BYTES];
+    const struct str parts[] = {{length, sizeof(length)}, message};
+
+    if (client->is_broken || client->writer == NULL)
+        return ERR_CONNECTION_LOST;
+    browser_wire_length(message.len, length);
+    return writer_send(client->writer, parts, array_size(parts));
+}
+
+static void finish(struct browser_client *client, uint64_t id, const struct json_value *message)
+{
+    list_each_safe (node, &client->calls) {
+        struct waiting *waiting = list_entry(node, struct waiting, node);
+
+        if (waiting->id != id)
+            continue;
+        list_remove(node);
+        waiting->done(waiting->data, message);
+        free(waiting);
+        return;
+    }
+}
+
+static void fail_all(void *data)
+{
+    struct browser_client *client = data;
+
+    while (!list_is_empty(&client->calls))
+        finish(client, list_entry(client->calls.next, struct waiting, node)->id, NULL);
+}
+
+static void break_down(struct browser_client *client)
+{
+    client->is_broken = true;
+    if (client->reader != NULL)
+        reader_pause(client->reader);
+    loop_defer(client->loop, &client->fail);
+}
+
+static void answer_check(struct browser_client *client, int64_t id,
+                         const struct json_value *message)
+{
+    cleanup_buf struct buf text = BUF_INIT(256);
+    struct str host = STR_EMPTY;
+    int64_t port = 0;
+    bool is_agreed = false;
+    bool is_allowed;
+
+    (void)json_get_str(message, STR("host"), &host);
+    (void)json_get_int(message, STR("port"), &port);
+    (void)json_get_bool(message, STR("agreed"), &is_agreed);
+    is_allowed = client->events.may_go(client->events.data, host, (uint16_t)port, is_agreed);
+    if (jsonf(&text, "{\"verdict\":%d,\"allowed\":%b}", id, is_allowed) == 0)
+        (void)send_message(client, buf_view(&text));
+}
+
+static int take_message(struct browser_client *client, struct str text)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    const struct json_limits limits = {BROWSER_MAX_MESSAGE, JSON_LARGEST_MAX_DEPTH};
+    const struct json_value *message;
+    const struct json_value *pages;
+    int64_t id;
+    int r = json_parse(&arena, text, limits, &message, NULL);
+
+    if (r < 0)
+        return r;
+    pages = json_get(message, STR("pages"));
+    if (json_get_int(message, STR("done"), &id))
+        finish(client, (uint64_t)id, message);
+    else if (json_get_int(message, STR("check"), &id))
+        answer_check(client, id, message);
+    else if (pages != NULL)
+        take_pages(client, pages);
+    return 0;
+}
+
+static void on_bytes(void *data, struct str bytes)
+{
+    struct browser_client *client = data;
+    struct str message;
+    int r = browser_wire_feed(&client->wire, bytes);
+
+    while (r == 0) {
+        r = browser_wire_next(&client->wire, &message);
+        if (r == 0 && message.len == 0)
+            return;
+        if (r == 0)
+            r = take_message(client, message);
+    }
+    break_down(client);
+}
+
+static void on_end(void *data, int error)
+{
+    (void)error;
+    break_down(data);
+}
+
+static void on_drained(void *data)
+{
+    (void)data;
+}
+
+/* ---- calls ---- */
+
+static int launch(struct browser_client *client, struct err *err);
+static int watch(struct browser_client *client);
+
+static int begin(struct browser_client *client)
+{
+    int r = 0;
+
+    if (client->fd < 0)
+        r = launch(client, NULL);
+    if (r == 0 && client->writer == NULL)
+        r = watch(client);
+    return r;
+}
+
+int browser_client_call(struct browser_client *client, struct str members,
+                        browser_client_done_fn *done, void *data, uint64_t *out_id)
+{
+    cleanup_buf struct buf text = BUF_INIT(MESSAGE_BYTES);
+    struct waiting *waiting = calloc(1, sizeof(*waiting));
+    int r = waiting != NULL ? begin(client) : ERR_NO_MEMORY;
+
+    if (r == 0)
+        r = jsonf(&text, "{\"call\":%d,%r}", (int64_t)client->last_id + 1, members);
+    if (r < 0) {
+        free(waiting);
+        return r;
+    }
+    *waiting = (struct waiting){.id = ++client->last_id, .done = done, .data = data};
+    list_append(&client->calls, &waiting->node);
+    *out_id = waiting->id;
+    if (send_message(client, buf_view(&text)) < 0)
+        break_down(client);
+    return 0;
+}
+
+void browser_client_cancel(struct browser_client *client, uint64_t id)
+{
+    cleanup_buf struct buf text = BUF_INIT(64);
+
+    if (jsonf(&text, "{\"cancel\":%d}", (int64_t)id) == 0)
+        (void)send_message(client, buf_view(&text));
+}
+
+/* ---- making ---- */
+
+static int launch(struct browser_client *client, struct err *err)
+{
+    const char *const argv[] = {"gatehouse-browser", "--state-dir", client->config.state_dir, NULL};
+    struct companion companion;
+    int r = companion_start("gatehouse-browser", client->config.libexec, argv,
+                            client->config.error_fd, &companion, err);
+
+    if (r < 0)
+        return r;
+    client->fd = companion.fd;
+    client->write_fd = fcntl(companion.fd, F_DUPFD_CLOEXEC, 0);
+    return client->write_fd >= 0 ? 0 : err_set_plain(err, ERR_TOO_MANY_FILES);
+}
+
+int browser_client_start(const struct browser_client_config *config,
+                         struct browser_client **out_client, struct err *err)
+{
+    struct browser_client *client;
+    int r;
+
+    if (browser_installed(STR_EMPTY) == NULL)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "no browser is installed; install one, for example the package chromium");
+    client = calloc(1, sizeof(*client));
+    if (client == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    client->config = *config;
+    client->fd = -1;
+    client->write_fd = -1;
+    client->wire = (struct browser_wire)BROWSER_WIRE_INIT;
+    list_init(&client->calls);
+    pthread_mutex_init(&client->mutex, NULL);
+    r = config->is_lazy ? 0 : launch(client, err);
+    if (r < 0) {
+        browser_client_free(client);
+        return r;
+    }
+    *out_client = client;
+    return 0;
+}
+
+static int watch(struct browser_client *client)
+{
+    const struct reader_events reading = {.on_bytes = on_bytes, .on_end = on_end, .data = client};
+    const struct writer_events writing = {
+        .on_drained = on_drained, .on_broken = on_end, .data = client};
+    int r = reader_new(client->loop, client->fd, &reading, &client->reader);
+
+    return r == 0 ? writer_new(client->loop, client->write_fd, MESSAGE_BYTES, &writing,
+                               &client->writer)
+                  : r;
+}
+
+int browser_client_attach(struct browser_client *client, struct loop *loop,
+                          const struct browser_client_events *events)
+{
+    client->events = *events;
+    client->loop = loop;
+    loop_task_init(&client->fail, fail_all, client);
+    return client->fd >= 0 ? watch(client) : 0;
+}
+
+void browser_client_detach(struct browser_client *client)
+{
+    if (client == NULL || client->loop == NULL)
+        return;
+    client->is_broken = true;
+    fail_all(client);
+    loop_task_cancel(&client->fail);
+    reader_free(client->reader);
+    writer_free(client->writer);
+    client->reader = NULL;
+    client->writer = NULL;
+    client->loop = NULL;
+}
+
+/* It ends its browser, and closes its end of the socket when that has gone. */
+static void wait_for_end(int fd)
+{
+    int64_t deadline_ms = clock_monotonic_ms(&clock_system) + END_MS;
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    char rest[4096];
+    int64_t left = END_MS;
+
+    shutdown(fd, SHUT_WR);
+    while (left > 0 && poll(&ready, 1, (int)left) > 0 && read(fd, rest, sizeof(rest)) > 0)
+        left = deadline_ms - clock_monotonic_ms(&clock_system);
+    close(fd);
+}
+
+void browser_client_free(struct browser_client *client)
+{
+    if (client == NULL)
+        return;
+    if (client->write_fd >= 0)
+        close(client->write_fd);
+    if (client->fd >= 0)
+        wait_for_end(client->fd);
+    browser_wire_done(&client->wire);
+    pthread_mutex_destroy(&client->mutex);
+    free(client);
+}

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "browser/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "browser/internal.h"
+#include "browser/jsonf.h"
+
+enum {
+    READ_BYTES = 256 << 10,
+    OUTLET_BYTES = 256 << 20,
+    CALL_ARENA_BYTES = 256 << 20,
+    RESULT_BYTES = 128 << 20,
+    PARAMS_BYTES = 64 << 20,
+    CALL_MS = 120000,
+    STACK_BYTES = 512 << 10,
+};
+
+/* ---- bytes out ---- */
+
+static void write_some(struct outlet *outlet, struct str *bytes)
+{
+    while (bytes->len > 0) {
+        ssize_t sent = write(outlet->fd, bytes->ptr, bytes->len);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0) {
+            outlet->is_broken = errno != EAGAIN;
+            return;
+        }
+        *bytes = str_slice(*bytes, (size_t)sent, bytes->len);
+    }
+}
+
+int outlet_send(struct outlet *outlet, const struct str *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct str rest = parts[i];
+        int r;
+
+        if (outlet->bytes.len == 0)
+            write_some(outlet, &rest);
+        if (outlet->is_broken)
+            return ERR_CONNECTION_LOST;
+        r = buf_append_str(&outlet->bytes, rest);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void outlet_flush(struct outlet *outlet)
+{
+    struct str rest = buf_view(&outlet->bytes);
+    size_t before = rest.len;
+
+    write_some(outlet, &rest);
+    buf_drop_front(&outlet->bytes, before - rest.len);
+    if (outlet->bytes.len == 0)
+        buf_done(&outlet->bytes);
+}
+
+/* The reading thread also writes what did not go at once. */
+static void wake(struct host *host)
+{
+    ssize_t ignored = write(host->wake[1], "", 1);
+
+    (void)ignored; /* full is as good */
+}
+
+int host_send(struct host *host, struct str message)
+{
+    char length[BROWSER_LENGTH_BYTES];
+    const struct str parts[] = {{length, sizeof(length)}, message};
+    int r;
+
+    browser_wire_length(message.len, length);
+    r = outlet_send(&host->front, parts, array_size(parts));
+    if (host->front.bytes.len > 0)
+        wake(host);
+    return r;
+}
+
+/* ---- the connection to the browser ---- */
+
+static int link_send(void *data, struct str message)
+{
+    struct host *host = data;
+    const struct str parts[] = {message, {"", 1}};
+    int r;
+
+    if (host->link == NULL)
+        return ERR_CONNECTION_LOST;
+    r = outlet_send(&host->link->out, parts, array_size(parts));
+    if (host->link->out.bytes.len > 0)
+        wake(host);
+    return r;
+}
+
+void link_unref(struct link *link)
+{
+    if (link == NULL || --link->refs > 0)
+        return;
+    cdp_free(link->cdp);
+    if (link->in >= 0)
+        close(link->in);
+    if (link->out.fd >= 0)
+        close(link->out.fd);
+    buf_done(&link->out.bytes);
+    free(link);
+}
+
+int host_open_link(struct host *host, int to_browser, int from_browser, struct err *err)
+{
+    const struct cdp_config config = {
+        .monitor = &host->monitor, .send = link_send, .on_event = host_on_event, .data = host};
+    struct link *link = calloc(1, sizeof(*link));
+    int r = link != NULL ? cdp_new(&config, &link->cdp) : ERR_NO_MEMORY;
+
+    if (r < 0) {
+        free(link);
+        return err_set_plain(err, r);
+    }
+    link->refs = 1;
+    link->in = from_browser;
+    link->out.fd = to_browser;
+    buf_init(&link->out.bytes, OUTLET_BYTES);
+    (void)fcntl(to_browser, F_SETFL, O_NONBLOCK);
+    (void)fcntl(from_browser, F_SETFL, O_NONBLOCK);
+    host->link = link;
+    wake(host);
+    return 0;
+}
+
+void host_close_link(struct host *host)
+{
+    struct link *link = host->link;
+
+    if (link == NULL)
+        return;
+    host->link = NULL;
+    link->is_closed = true;
+    cdp_end(link->cdp);
+    close(link->in);
+    link->in = -1;
+    if (link->out.fd != -1)
+        close(link->out.fd);
+    link->out.fd = -1;
+    pages_clear(host);
+    for (size_t i = 0; i < host->download_count; i++)
+        free(host->downloads[i].url);
+    host->download_count = 0;
+    link_unref(link);
+    wake(host);
+}
+
+/* It has gone by itself: the next call says so once. */
+static void lose_link(struct host *host)
+{
+    host_close_link(host);
+    host->was_lost = true;
+    host->has_news = true;
+}
+
+void tell_browser(struct host *host, struct str session, const char *method, const char *pattern,
+                  ...)
+{
+    cleanup_buf struct buf params = BUF_INIT(PARAMS_BYTES);
+    struct cdp_command *command;
+    va_list values;
+    int r;
+
+    if (host->link == NULL)
+        return;
+    va_start(values, pattern);
+    r = jsonf_list(&params, pattern, values);
+    va_end(values);
+    if (r == 0 &&
+        cdp_begin(host->link->cdp, session, method, buf_view(&params), &command, NULL) == 0)
+        cdp_forget(host->link->cdp, command);
+}
+
+/* ---- calls ---- */
+
+bool call_is_over(void *data)
+{
+    const struct call *call = data;
+
+    return call->is_cancelled ||
+           (call->page != NULL && (call->page->is_closed || call->page->has_crashed)) ||
+           (call->heeds_dialog && call->page != NULL && call->page->dialog.is_open);
+}
+
+static int explain_over(const struct call *call, int r, struct err *err)
+{
+    if (r != ERR_CANCELLED)
+        return r;
+    if (call->page != NULL && call->page->has_crashed)
+        return err_set(err, ERR_TOOL_FAILED, "the page has crashed: reload it or open another");
+    if (call->page != NULL && call->page->is_closed && !call->is_cancelled)
+        return err_set(err, ERR_TOOL_FAILED, "the page was closed");
+    return r;
+}
+
+static int ask_list(struct call *call, const char *session, const char *method, int64_t ms,
+                    struct cdp_answer *out_answer, struct err *err, const char *pattern,
+                    va_list values)
+{
+    cleanup_buf struct buf params = BUF_INIT(PARAMS_BYTES);
+    struct cdp_command *command;
+    int64_t deadline_ms = monitor_now_ms() + ms;
+    int r = jsonf_list(&params, pattern, values);
+
+    if (r < 0)
+        return err_set_plain(err, r);
+    if (deadline_ms > call->deadline_ms)
+        deadline_ms = call->deadline_ms;
+    r = cdp_begin(call->link->cdp, str_from(session), method, buf_view(&params), &command, err);
+    if (r == 0)
+        r = cdp_finish(call->link->cdp, command, deadline_ms, call_is_over, call, out_answer, err);
+    return explain_over(call, r, err);
+}
+
+int ask(struct call *call, const char *session, const char *method, struct cdp_answer *out_answer,
+        struct err *err, const char *pattern, ...)
+{
+    va_list values;
+    int r;
+
+    va_start(values, pattern);
+    r = ask_list(call, session, method, COMMAND_MS, out_answer, err, pattern, values);
+    va_end(values);
+    return r;
+}
+
+int ask_within(struct call *call, const char *session, const char *method, int64_t ms,
+               struct cdp_answer *out_answer, struct err *err, const char *pattern, ...)
+{
+    va_list values;
+    int r;
+
+    va_start(values, pattern);
+    r = ask_list(call, session, method, ms, out_answer, err, pattern, values);
+    va_end(values);
+    return r;
+}
+
+int result_add(struct call *call, const char *name, const char *pattern, ...)
+{
+    va_list values;
+    int r = buf_append_str(&call->result, call->result.len > 0 ? STR(",") : STR_EMPTY);
+
+    if (r == 0)
+        r = jsonf(&call->result, "%z:", name);
+    va_start(values, pattern);
+    if (r == 0)
+        r = jsonf_list(&call->result, pattern, values);
+    va_end(values);
+    return r;
+}
+
+static const struct {
+    struct str name;
+    tool_fn *run;
+    bool needs_page;
+    bool heeds_dialog;
+} tools[] = {
+    {STR_LITERAL("browser_connect"), tool_connect, false, false},
+    {STR_LITERAL("browser_disconnect"), tool_disconnect, false, false},
+    {STR_LITERAL("browser_tab_open"), tool_tab_open, false, false},
+    {STR_LITERAL("browser_tab_list"), tool_tab_list, false, false},
+    {STR_LITERAL("browser_tab_focus"), tool_tab_focus, true, false},
+    {STR_LITERAL("browser_tab_close"), tool_tab_close, true, false},
+    {STR_LITERAL("browser_navigate"), tool_navigate, true, true},
+    {STR_LITERAL("browser_back"), tool_back, true, true},
+    {STR_LITERAL("browser_forward"), tool_forward, true, true},
+    {STR_LITERAL("browser_reload"), tool_reload, true, true},
+    {STR_LITERAL("browser_click"), tool_click, true, true},
+    {STR_LITERAL("browser_mouse_click_xy"), tool_click_xy, true, true},
+    {STR_LITERAL("browser_type"), tool_type, true, true},
+    {STR_LITERAL("browser_select"), tool_select, true, true},
+    {STR_LITERAL("browser_fill_form"), tool_fill_form, true, true},
+    {STR_LITERAL("browser_drag"), tool_drag, true, true},
+    {STR_LITERAL("browser_hover"), tool_hover, true, true},
+    {STR_LITERAL("browser_press"), tool_press, true, true},
+    {STR_LITERAL("browser_scroll"), tool_scroll, true, true},
+    {STR_LITERAL("browser_upload"), tool_upload, true, true},
+    {STR_LITERAL("browser_dialog"), tool_dialog, true, false},
+    {STR_LITERAL("browser_snapshot"), tool_snapshot, true, true},
+    {STR_LITERAL("browser_screenshot"), tool_screenshot, true, true},
+    {STR_LITERAL("browser_content"), tool_content, true, true},
+    {STR_LITERAL("browser_evaluate"), tool_evaluate, true, true},
+    {STR_LITERAL("browser_console"), tool_console, true, false},
+    {STR_LITERAL("browser_pdf"), tool_pdf, true, true},
+    {STR_LITERAL("browser_network"), tool_network, true, false},
+    {STR_LITERAL("browser_wait"), tool_wait, true, true},
+    {STR_LITERAL("browser_cookies"), tool_cookies, true, false},
+    {STR_LITERAL("browser_storage"), tool_storage, true, true},
+    {STR_LITERAL("browser_downloads"), tool_downloads, false, false},
+    {STR_LITERAL("browser_resize"), tool_resize, true, false},
+};
+
+static int find_page(struct call *call, struct err *err)
+{
+    struct host *host = call->host;
+    struct str id = text_of(call->message, "page");
+    struct page *page = id.len > 0 ? page_by_id(host, id) : host->active;
+
+    if (id.len > 0 && page == NULL)
+        return err_set(err, ERR_TOOL_FAILED,
+                       "There is no page %.*s\nbrowser_tab_list names those that are open",
+                       STR_ARG(id));
+    if (page == NULL)
+        return err_set(err, ERR_TOOL_FAILED, "No page is open\nOpen one with browser_tab_open");
+    call->page = page;
+    page->refs++;
+    return 0;
+}
+
+/*
+ * The call was allowed for the host that the front end knew; the page may have moved since. What it
+ * may lead to is for the time of this call.
+ */
+static int check_host(struct call *call, struct err *err)
+{
+    struct str expected = text_of(call->message, "host");
+    struct str to = text_of(call->message, "agreed");
+
+    if (call->page == NULL)
+        return 0;
+    if (to.len == 0 && !str_eq(expected, page_host(call->page)))
+        return err_set(err, ERR_TOOL_FAILED, "The page has gone to another site since\nCall again");
+    COPY(call->page->agreed, to);
+    return 0;
+}
+
+static int run_tool(struct call *call, struct err *err)
+{
+    struct host *host = call->host;
+
+    for (size_t i = 0; i < array_size(tools); i++) {
+        int r = 0;
+
+        if (!str_eq(tools[i].name, call->tool))
+            continue;
+        if (tools[i].run == tool_connect)
+            return tool_connect(call, err);
+        if (host->link == NULL) {
+            bool was_lost = host->was_lost;
+
+            host->was_lost = false;
+            return err_set(err, ERR_TOOL_FAILED,
+                           was_lost
+                               ? "The browser has ended\nCall browser_connect to start it again"
+                               : "Not connected to a browser\nCall browser_connect first");
+        }
+        call->link = host->link;
+        call->link->refs++;
+        call->first_new_page = host->page_order;
+        if (tools[i].needs_page)
+            r = find_page(call, err);
+        if (r == 0)
+            r = check_host(call, err);
+        call->heeds_dialog = tools[i].heeds_dialog;
+        if (r == 0 && call->page != NULL && tools[i].heeds_dialog && call->page->dialog.is_open)
+            r = err_set(err, ERR_TOOL_FAILED,
+                        "A dialog is open (%s: %.150s)\nAnswer it with browser_dialog first",
+                        call->page->dialog.kind,
+                        call->page->dialog.words != NULL ? call->page->dialog.words : "");
+        if (r == 0)
+            r = tools[i].run(call, err);
+        if (call->page != NULL)
+            call->page->agreed[0] = '\0';
+        return r;
+    }
+    return err_set(err, ERR_UNSUPPORTED, "unknown tool");
+}
+
+/* What follows a line break in a message is what to do next. */
+static int write_failure(struct buf *out, int64_t id, struct str message)
+{
+    struct str what = message;
+    int r;
+
+    (void)str_cut(&message, '\n', &what);
+    r = jsonf(out, "{\"done\":%d,\"isError\":true,\"result\":{\"error\":%s", id, what);
+    if (r == 0 && message.len > 0)
+        r = jsonf(out, ",\"hint\":%s", message);
+    return r == 0 ? buf_append_str(out, STR("}}")) : r;
+}
+
+static void send_result(struct call *call, int r, const struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(BROWSER_MAX_MESSAGE);
+    int written;
+
+    if (r < 0)
+        written = write_failure(&text, call->id, str_from(err->message));
+    else
+        written = jsonf(&text, "{\"done\":%d,\"isError\":false,\"image\":%s,\"result\":{%r}}",
+                        call->id, buf_view(&call->image), buf_view(&call->result));
+    if (written < 0) {
+        buf_clear(&text);
+        written = write_failure(&text, call->id, STR("the result is too large"));
+    }
+    if (written == 0)
+        (void)host_send(call->host, buf_view(&text));
+}
+
+static void free_call(struct call *call)
+{
+    page_unref(call->page);
+    link_unref(call->link);
+    buf_done(&call->result);
+    buf_done(&call->image);
+    arena_done(&call->arena);
+    free(call->text);
+    free(call);
+}
+
+/* The thread of a call. */
+static void *live_call(void *data)
+{
+    struct call *call = data;
+    struct host *host = call->host;
+    struct err err = ERR_INIT;
+    int r;
+
+    monitor_enter(&host->monitor);
+    r = run_tool(call, &err);
+    if (r < 0 && err.code == 0)
+        err_set_plain(&err, r);
+    host_tell_pages(host); /* before the result, so that the front end knows where the page is */
+    send_result(call, r, &err);
+    list_remove(&call->node);
+    host->call_count--;
+    free_call(call);
+    monitor_tell(&host->monitor);
+    monitor_leave(&host->monitor);
+    return NULL;
+}
+
+static int start_thread(struct call *call)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int r = pthread_attr_init(&attributes);
+
+    if (r != 0)
+        return ERR_NO_MEMORY;
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    r = pthread_create(&thread, &attributes, live_call, call);
+    pthread_attr_destroy(&attributes);
+    return r == 0 ? 0 : ERR_BUSY;
+}
+
+static void refuse_call(struct host *host, int64_t id, int code)
+{
+    struct call call = {.host = host, .id = id};
+    struct err err = ERR_INIT;
+
+    err_set_plain(&err, code);
+    send_result(&call, code, &err);
+}
+
+/* Takes the parsed message over. */
+static void begin_call(struct host *host, struct call *parsed, int64_t id)
+{
+    struct call *call = host->call_count < MAX_CALLS ? calloc(1, sizeof(*call)) : NULL;
+
+    if (call == NULL) {
+        refuse_call(host, id, ERR_BUSY);
+        return;
+    }
+    *call = *parsed;
+    *parsed = (struct call){.host = host};
+    call->id = id;
+    call->tool = text_of(call->message, "tool");
+    call->arguments = json_get(call->message, STR("arguments"));
+    call->deadline_ms = monitor_now_ms() + whole_of(call->message, "ms", CALL_MS);
+    buf_init(&call->result, RESULT_BYTES);
+    buf_init(&call->image, RESULT_BYTES);
+    list_append(&host->calls, &call->node);
+    host->call_count++;
+    if (start_thread(call) < 0) {
+        list_remove(&call->node);
+        host->call_count--;
+        refuse_call(host, id, ERR_BUSY);
+        free_call(call);
+    }
+}
+
+static int take_message(struct host *host, struct str text)
+{
+    struct call parsed = {.host = host, .arena = ARENA_INIT(CALL_ARENA_BYTES)};
+    const struct json_limits limits = {BROWSER_MAX_MESSAGE, JSON_DEFAULT_MAX_DEPTH};
+    int64_t id;
+    int r;
+
+    parsed.text = malloc(text.len);
+    if (parsed.text == NULL)
+        return ERR_NO_MEMORY;
+    memcpy(parsed.text, text.ptr, text.len);
+    r = json_parse(&parsed.arena, (struct str){parsed.text, text.len}, limits, &parsed.message,
+                   NULL);
+    if (r == 0 && json_get_int(parsed.message, STR("call"), &id))
+        begin_call(host, &parsed, id);
+    else if (r == 0 && json_get_int(parsed.message, STR("verdict"), &id))
+        host_take_verdict(host, id, flag_of(parsed.message, "allowed"));
+    else if (r == 0 && json_get_int(parsed.message, STR("cancel"), &id))
+        list_each (node, &host->calls) {
+            struct call *call = list_entry(node, struct call, node);
+
+            call->is_cancelled = call->is_cancelled || call->id == id;
+        }
+    arena_done(&parsed.arena);
+    free(parsed.text);
+    monitor_tell(&host->monitor);
+    return r;
+}
+
+/* ---- the reading thread ---- */
+
+static int take_front(struct host *host, char *room)
+{
+    ssize_t got = read(host->config.front_fd, room, READ_BYTES);
+    struct str message;
+    int r;
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (got <= 0)
+        return ERR_CONNECTION_LOST;
+    r = browser_wire_feed(&host->wire, (struct str){room, (size_t)got});
+    while (r == 0) {
+        r = browser_wire_next(&host->wire, &message);
+        if (r < 0 || message.len == 0)
+            break;
+        r = take_message(host, message);
+    }
+    return r;
+}
+
+static void take_browser(struct host *host, char *room)
+{
+    struct link *link = host->link;
+    ssize_t got = read(link->in, room, READ_BYTES);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got <= 0 || cdp_receive(link->cdp, (struct str){room, (size_t)got}) < 0)
+        lose_link(host);
+}
+
+static void drain_wake(const struct host *host)
+{
+    char bytes[64];
+
+    while (read(host->wake[0], bytes, sizeof(bytes)) > 0)
+        ;
+}
+
+/* One round; what is to be watched is found out anew each time. */
+static int look(struct host *host, char *room)
+{
+    enum { FRONT, WAKE, IN, OUT, COUNT };
+    struct pollfd fds[COUNT] = {
+        [FRONT] = {.fd = host->config.front_fd, .events = POLLIN},
+        [WAKE] = {.fd = host->wake[0], .events = POLLIN},
+        [IN] = {.fd = -1, .events = POLLIN},
+        [OUT] = {.fd = -1, .events = POLLOUT},
+    };
+    struct link *link = host->link;
+    int r = 0;
+
+    if (host->front.bytes.len > 0)
+        fds[FRONT].events |= POLLOUT;
+    if (link != NULL) {
+        fds[IN].fd = link->in;
+        if (link->out.bytes.len > 0)
+            fds[OUT].fd = link->out.fd;
+    }
+    monitor_leave(&host->monitor);
+    (void)poll(fds, COUNT, -1);
+    monitor_enter(&host->monitor);
+    if (fds[WAKE].revents != 0)
+        drain_wake(host);
+    if ((fds[FRONT].revents & POLLOUT) != 0)
+        outlet_flush(&host->front);
+    if ((fds[FRONT].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+        r = take_front(host, room);
+    if (link != NULL && link == host->link && fds[OUT].revents != 0)
+        outlet_flush(&link->out);
+    if (link != NULL && link == host->link && fds[IN].revents != 0)
+        take_browser(host, room);
+    host_tell_pages(host);
+    return r;
+}
+
+static void end_calls(struct host *host)
+{
+    int64_t deadline_ms = monitor_now_ms() + 2000;
+
+    host->is_over = true;
+    host_close_link(host);
+    list_each (node, &host->calls)
+        list_entry(node, struct call, node)->is_cancelled = true;
+    monitor_tell(&host->monitor);
+    while (host->call_count > 0 && monitor_wait(&host->monitor, deadline_ms))
+        ;
+}
+
+int browser_host_serve(const struct browser_host_config *config, struct err *err)
+{
+    static char room[READ_BYTES];
+    struct host *host = calloc(1, sizeof(*host));
+    int r = host != NULL ? monitor_init(&host->monitor) : ERR_NO_MEMORY;
+
+    if (r < 0) {
+        free(host);
+        return err_set_plain(err, r);
+    }
+    host->config = *config;
+    host->front.fd = config->front_fd;
+    buf_init(&host->front.bytes, OUTLET_BYTES);
+    host->wire = (struct browser_wire)BROWSER_WIRE_INIT;
+    list_init(&host->pages);
+    list_init(&host->calls);
+    list_init(&host->checks);
+    if (pipe2(host->wake, O_CLOEXEC | O_NONBLOCK) < 0)
+        return err_set(err, err_from_errno(errno), "cannot create a pipe");
+    (void)fcntl(config->front_fd, F_SETFL, O_NONBLOCK);
+    monitor_enter(&host->monitor);
+    while (look(host, room) == 0)
+        ;
+    end_calls(host);
+    monitor_leave(&host->monitor);
+    /* What a thread that hangs may still use stays: the process ends now. */
+    return 0;
+}

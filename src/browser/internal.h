@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Internal to gatehouse-browser: what it knows about the browser, and what a call works with.
+ * Everything is used inside the monitor.
+ */
+#ifndef BROWSER_INTERNAL_H
+#define BROWSER_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/list.h"
+#include "base/str.h"
+#include "browser/cdp.h"
+#include "browser/host.h"
+#include "browser/monitor.h"
+#include "browser/wire.h"
+
+enum {
+    ID_BYTES = 72,
+    URL_BYTES = 2048,
+    TITLE_BYTES = 256,
+    HOST_BYTES = 256,
+    MAX_PAGES = 64,
+    MAX_FRAMES = 1024,
+    MAX_CALLS = 64,
+    MAX_MESSAGES = 300, /* of the console, of a page */
+    MAX_REQUESTS = 500, /* of a page */
+    MAX_DOWNLOADS = 200,
+    MESSAGE_BYTES = 2000,
+    COMMAND_MS = 30000,
+    ACTION_MS = 5000, /* for an element to become usable */
+    NAVIGATE_MS = 30000,
+    SETTLE_NAVIGATION_MS = 10000,
+    SETTLE_REQUESTS_MS = 5000,
+};
+
+/* Bytes that leave without ever blocking. */
+struct outlet {
+    int fd;
+    struct buf bytes;
+    bool is_broken;
+};
+
+int outlet_send(struct outlet *outlet, const struct str *parts, size_t count);
+void outlet_flush(struct outlet *outlet);
+
+/* A connection to a browser, alive as long as a call uses it. */
+struct link {
+    unsigned refs;
+    struct cdp *cdp;
+    int in;
+    struct outlet out;
+    bool is_closed; /* by us */
+};
+
+/* A document of a frame, by its world. */
+struct frame {
+    struct list node;
+    char id[ID_BYTES];
+    char parent[ID_BYTES];  /* empty: the page itself */
+    char session[ID_BYTES]; /* that speaks for it */
+    int64_t context;        /* of the script in it; 0: none yet */
+    int64_t number;         /* of its document, in refs; -1: it has none yet */
+};
+
+struct message {
+    char level[12];
+    char *text;
+    int64_t at_ms;
+};
+
+struct request {
+    char id[ID_BYTES];
+    char session[ID_BYTES];
+    char *url;
+    char method[12];
+    char kind[24];
+    char type[80];
+    int status;
+    int64_t at_ms;
+    bool is_done;
+    bool has_failed;
+    bool counts; /* an action waits for it */
+    uint64_t order;
+};
+
+struct dialog {
+    bool is_open;
+    char kind[16];
+    char session[ID_BYTES];
+    char *words;
+};
+
+struct page {
+    struct list node;
+    unsigned refs;
+    char id[16];
+    char target[ID_BYTES];
+    char session[ID_BYTES];
+    char opener[ID_BYTES];
+    char url[URL_BYTES];
+    char title[TITLE_BYTES];
+    char loader[ID_BYTES];
+    uint64_t order; /* of its opening */
+    bool is_closed;
+    bool has_crashed;
+    bool is_ready; /* DOMContentLoaded */
+    bool is_loaded;
+    bool is_idle;
+    bool is_going;   /* a navigation of the main frame was begun and has not ended */
+    uint64_t goings; /* how many were begun */
+    uint64_t commits;
+    int status;               /* of the document; 0: none */
+    char failure[128];        /* of the last navigation; or empty */
+    char blocked[HOST_BYTES]; /* host that the last navigation was refused for; or empty */
+    uint64_t blocks;
+    int64_t documents; /* numbers that were given */
+    struct list frames;
+    size_t frame_count;
+    struct dialog dialog;
+    char chooser[ID_BYTES]; /* session of a file chooser that is open; or empty */
+    int64_t chooser_node;
+    char *drag; /* what the page drags, as JSON; or NULL */
+    struct message messages[MAX_MESSAGES];
+    size_t message_first;
+    size_t message_count;
+    uint64_t error_count;
+    uint64_t warning_count;
+    struct request requests[MAX_REQUESTS];
+    size_t request_first;
+    size_t request_count;
+    uint64_t request_order;
+    char agreed[HOST_BYTES]; /* where a call that runs may lead it; or empty */
+};
+
+struct download {
+    char id[ID_BYTES];
+    char *url;
+    char name[256];
+    char state[16];
+    int64_t bytes;
+};
+
+/* A question to the front end, whether a page may go to a host. */
+struct check {
+    struct list node;
+    int64_t id;
+    char session[ID_BYTES];
+    char request[ID_BYTES];
+    char host[HOST_BYTES];
+    struct page *page; /* a reference; NULL: not the main frame */
+};
+
+struct host {
+    struct monitor monitor;
+    struct browser_host_config config;
+    struct outlet front;
+    struct browser_wire wire;
+    int wake[2];       /* a pipe: the reading thread looks again */
+    struct link *link; /* NULL: not connected */
+    bool is_connecting;
+    bool was_lost; /* and nobody was told */
+    char browser[32];
+    char mode[16];
+    char downloads_path[512]; /* as the browser sees it */
+    struct list pages;
+    size_t page_count;
+    uint64_t page_order;
+    struct page *active;
+    struct list calls;
+    size_t call_count;
+    struct list checks;
+    int64_t last_check;
+    struct download downloads[MAX_DOWNLOADS];
+    size_t download_count;
+    bool has_news; /* of pages, for the front end */
+    bool is_over;
+};
+
+struct call {
+    struct list node;
+    struct host *host;
+    int64_t id;
+    char *text;
+    struct arena arena;
+    const struct json_value *message;
+    const struct json_value *arguments;
+    struct str tool;
+    struct link *link;
+    struct page *page;
+    int64_t deadline_ms;
+    bool is_cancelled;
+    bool heeds_dialog; /* a dialog ends its waiting */
+    uint64_t first_new_page;
+    struct buf result; /* members of the result's object, each with a comma before */
+    struct buf image;  /* base64; or empty */
+};
+
+/* ---- texts ---- */
+
+void copy_text(char *room, size_t size, struct str text);
+#define COPY(room, text) copy_text(room, sizeof(room), text)
+struct str text_of(const struct json_value *object, const char *name);
+bool flag_of(const struct json_value *object, const char *name);
+int64_t whole_of(const struct json_value *object, const char *name, int64_t fallback);
+double number_of(const struct json_value *object, const char *name, double fallback);
+
+/* ---- links ---- */
+
+void link_unref(struct link *link);
+/* Takes the descriptors over. */
+int host_open_link(struct host *host, int to_browser, int from_browser, struct err *err);
+void host_close_link(struct host *host);
+/* Without an answer that anybody wants. */
+void tell_browser(struct host *host, struct str session, const char *method, const char *pattern,
+                  ...);
+
+/* ---- pages ---- */
+
+struct page *page_by_session(struct host *host, struct str session);
+struct page *page_by_id(struct host *host, struct str id);
+void page_unref(struct page *page);
+void pages_clear(struct host *host);
+/* The host of its address; empty: none. */
+struct str page_host(const struct page *page);
+struct frame *page_main_frame(struct page *page);
+void host_on_event(void *data, struct str session, struct str method,
+                   const struct json_value *params);
+/* The front end has answered. */
+void host_take_verdict(struct host *host, int64_t id, bool is_allowed);
+/* Tells the front end about the pages if something changed. */
+void host_tell_pages(struct host *host);
+int host_send(struct host *host, struct str message);
+
+/* ---- calls ---- */
+
+bool call_is_over(void *data);
+/*
+ * Sends a command and waits for its answer, which may be NULL. The deadline is the command's own
+ * or the call's.
+ */
+int ask(struct call *call, const char *session, const char *method, struct cdp_answer *out_answer,
+        struct err *err, const char *pattern, ...);
+/* Same, for a command that may take longer than others. */
+int ask_within(struct call *call, const char *session, const char *method, int64_t ms,
+               struct cdp_answer *out_answer, struct err *err, const char *pattern, ...);
+
+/* Where the script of a document is. */
+struct place {
+    char session[ID_BYTES];
+    char frame[ID_BYTES];
+    int64_t context;
+    int64_t number;
+};
+
+/* The page's main document; waits until the script is there. */
+int place_main(struct call *call, struct place *out_place, struct err *err);
+int place_of_frame(struct call *call, struct str frame, struct place *out_place, struct err *err);
+/* The document of an element's ref or selector. */
+int place_of_target(struct call *call, const struct json_value *target, struct place *out_place,
+                    struct err *err);
+/* Gives the document its number, and writes the prefix. */
+void place_prefix(struct call *call, struct place *place, char out_prefix[24]);
+
+/* Calls the script: ERR_TOOL_FAILED with its message if it reports an error. */
+int script(struct call *call, const struct place *place, const char *name, int64_t ms,
+           struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
+           const char *pattern, ...);
+
+/* Adds a member to the result: `"name": value`. */
+int result_add(struct call *call, const char *name, const char *pattern, ...);
+
+/* ---- waiting ---- */
+
+struct mark {
+    uint64_t goings;
+    uint64_t commits;
+    uint64_t requests;
+    uint64_t blocks;
+    uint64_t errors;
+    uint64_t warnings;
+};
+
+void mark_now(const struct page *page, struct mark *out_mark);
+/* Until what the action caused has happened. */
+int settle(struct call *call, const struct mark *mark, struct err *err);
+/* Until the page has got so far; "load", "domcontentloaded", "networkidle". */
+int wait_for_state(struct call *call, struct str state, int64_t ms, struct err *err);
+/* The title and address, and what else happened; with a snapshot if `pattern` is not NULL. */
+int add_outcome(struct call *call, const struct mark *mark, bool is_navigation, struct err *err);
+
+/* ---- the tools ---- */
+
+typedef int tool_fn(struct call *call, struct err *err);
+
+tool_fn tool_connect, tool_disconnect, tool_tab_open, tool_tab_list, tool_tab_focus, tool_tab_close;
+tool_fn tool_navigate, tool_back, tool_forward, tool_reload, tool_dialog, tool_wait;
+tool_fn tool_click, tool_type, tool_select, tool_drag, tool_hover, tool_press, tool_scroll;
+tool_fn tool_upload, tool_fill_form, tool_click_xy;
+tool_fn tool_snapshot, tool_screenshot, tool_content, tool_evaluate, tool_console, tool_pdf;
+tool_fn tool_network, tool_cookies, tool_storage, tool_downloads, tool_resize;
+
+/* '*' is anything, '?' one character. */
+bool browser_glob(struct str pattern, struct str text);
+
+/* Writes a snapshot of the page with its frames. */
+int write_snapshot(struct call *call, const struct json_value *options, struct buf *out,
+                   struct err *err);
+
+#endif

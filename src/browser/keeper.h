@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The other half of gatehouse-browser: one thread that starts browsers in boxes, keeps their
+ * profiles, and opens the few files that cross the border. The working half, which reads what pages
+ * say, asks it over a socket pair and has no right to do any of that itself.
+ *
+ * Requests and answers are JSON objects, one in a packet, with descriptors:
+ *
+ *     {"launch": {"mode", "profile", "browser", "headless"}}   to the browser, and from it
+ *     {"stop": true}
+ *     {"stage": "name"}                                        a file to write for an upload
+ *     {"fetch": "id"}                                          a download to read
+ *
+ * An answer has "error" and "message" if it failed, "path" if there is one.
+ */
+#ifndef BROWSER_KEEPER_H
+#define BROWSER_KEEPER_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum { KEEPER_MAX_PACKET = 16 << 10, KEEPER_FDS = 2 };
+
+struct browser_keeper_config {
+    int socket;
+    const char *state_dir; /* where profiles are kept */
+};
+
+/* Serves until the other side closes; then nothing of what it started is left. */
+int browser_keeper_serve(const struct browser_keeper_config *config, struct err *err);
+
+/*
+ * For the working half: asks and waits. The answer's text is in `room`. Descriptors that did not
+ * come are -1.
+ */
+int browser_keeper_ask(int socket, struct str request, char room[KEEPER_MAX_PACKET],
+                       struct str *out_answer, int out_fds[KEEPER_FDS], struct err *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One lock for everything in gatehouse-browser. A call is a thread that holds it, except while it
+ * waits for the browser; so calls are written as they are read, from the first step to the last,
+ * and none waits for another one's page.
+ */
+#ifndef BROWSER_MONITOR_H
+#define BROWSER_MONITOR_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct monitor {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+};
+
+int monitor_init(struct monitor *monitor);
+void monitor_done(struct monitor *monitor);
+void monitor_enter(struct monitor *monitor);
+void monitor_leave(struct monitor *monitor);
+
+/* Something happened that a call may wait for. */
+void monitor_tell(struct monitor *monitor);
+/* Waits, outside the monitor, until something happens. False: the moment has come. */
+bool monitor_wait(struct monitor *monitor, int64_t deadline_ms);
+
+/* By the system's monotonic clock. */
+int64_t monitor_now_ms(void);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The script in the documents of a page, and waiting for what an action causes. */
+#include "browser/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "browser/jsonf.h"
+#include "browser/url.h"
+
+enum { OPTIONS_BYTES = 32 << 20, SCRIPT_SLACK_MS = 5000, WORLD_MS = 10000 };
+
+static struct frame *frame_of(struct page *page, struct str id)
+{
+    list_each (node, &page->frames) {
+        struct frame *frame = list_entry(node, struct frame, node);
+
+        if (str_eq_c(id, frame->id))
+            return frame;
+    }
+    return NULL;
+}
+
+/* Interrupted by a dialog, a crash or the agent. */
+static int say_over(const struct call *call, struct err *err)
+{
+    if (call->page->dialog.is_open && call->heeds_dialog)
+        return err_set(err, ERR_CANCELLED, "a dialog is open");
+    if (call->page->has_crashed)
+        return err_set(err, ERR_TOOL_FAILED, "the page has crashed: reload it or open another");
+    return err_set(err, call->is_cancelled ? ERR_CANCELLED : ERR_TOOL_FAILED,
+                   "the page was closed");
+}
+
+static int64_t sooner(const struct call *call, int64_t ms)
+{
+    int64_t deadline_ms = monitor_now_ms() + ms;
+
+    return deadline_ms < call->deadline_ms ? deadline_ms : call->deadline_ms;
+}
+
+int place_of_frame(struct call *call, struct str id, struct place *out_place, struct err *err)
+{
+    int64_t deadline_ms = sooner(call, WORLD_MS);
+    char name[ID_BYTES];
+
+    COPY(name, id);
+    while (true) {
+        const struct frame *frame = frame_of(call->page, str_from(name));
+
+        if (frame != NULL && frame->context != 0 && frame->session[0] != '\0') {
+            *out_place = (struct place){.context = frame->context, .number = frame->number};
+            COPY(out_place->session, str_from(frame->session));
+            COPY(out_place->frame, str_from(frame->id));
+            return 0;
+        }
+        if (call_is_over(call))
+            return say_over(call, err);
+        if (cdp_has_ended(call->link->cdp))
+            return err_set(err, ERR_CONNECTION_LOST, "the browser has ended");
+        if (!monitor_wait(&call->host->monitor, deadline_ms))
+            return err_set(err, ERR_TIMED_OUT, "the page does not respond");
+    }
+}
+
+int place_main(struct call *call, struct place *out_place, struct err *err)
+{
+    return place_of_frame(call, str_from(call->page->target), out_place, err);
+}
+
+void place_prefix(struct call *call, struct place *place, char out_prefix[24])
+{
+    struct frame *frame = frame_of(call->page, str_from(place->frame));
+
+    if (place->number < 0 && frame != NULL && frame->context == place->context) {
+        if (frame->number < 0)
+            frame->number = call->page->documents++;
+        place->number = frame->number;
+    }
+    out_prefix[0] = '\0';
+    if (place->number > 0)
+        snprintf(out_prefix, 24, "f%lld", (long long)place->number);
+}
+
+/* "f2e7" is of the document 2, "e7" of the first one. */
+static int64_t number_of_ref(struct str ref)
+{
+    size_t e = 1;
+    int64_t number = 0;
+
+    if (ref.len < 2 || ref.ptr[0] != 'f')
+        return 0;
+    while (e < ref.len && ref.ptr[e] != 'e')
+        e++;
+    return str_to_int64(str_slice(ref, 1, e - 1), &number) ? number : -2;
+}
+
+static int place_of_ref(struct call *call, struct str ref, struct place *out_place, struct err *err)
+{
+    int64_t number = number_of_ref(ref);
+
+    list_each (node, &call->page->frames) {
+        const struct frame *frame = list_entry(node, struct frame, node);
+
+        if (frame->number == number && frame->context != 0)
+            return place_of_frame(call, str_from(frame->id), out_place, err);
+    }
+    return err_set(err, ERR_TOOL_FAILED,
+                   "Stale element ref: %.*s\nTake a new browser_snapshot and use its refs",
+                   STR_ARG(ref));
+}
+
+/* The main document first, then the others in which it is found. */
+static int place_of_selector(struct call *call, struct str selector, struct place *out_place,
+                             struct err *err)
+{
+    char frames[16][ID_BYTES];
+    size_t count = 0;
+    int r = place_main(call, out_place, err);
+
+    if (r < 0 || call->page->frame_count < 2)
+        return r;
+    list_each (node, &call->page->frames) {
+        const struct frame *frame = list_entry(node, struct frame, node);
+
+        if (count < array_size(frames) && frame->context != 0)
+            COPY(frames[count++], str_from(frame->id));
+    }
+    for (size_t i = 0; i < count; i++) {
+        cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+        const struct json_value *result;
+        struct place place;
+
+        if (place_of_frame(call, str_from(frames[i]), &place, NULL) == 0 &&
+            script(call, &place, "wait", COMMAND_MS, &answer, &result, NULL,
+                   "{\"selector\":%s,\"state\":\"attached\",\"timeoutMs\":0}", selector) == 0 &&
+            flag_of(result, "holds")) {
+            *out_place = place;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+int place_of_target(struct call *call, const struct json_value *target, struct place *out_place,
+                    struct err *err)
+{
+    struct str ref = text_of(target, "ref");
+
+    if (ref.len > 0)
+        return place_of_ref(call, ref, out_place, err);
+    return place_of_selector(call, text_of(target, "selector"), out_place, err);
+}
+
+/* ---- the script ---- */
+
+static int explain_exception(const struct json_value *details, struct err *err)
+{
+    struct str words = text_of(json_get(details, STR("exception")), "description");
+
+    if (words.len == 0)
+        words = text_of(details, "text");
+    return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(words));
+}
+
+int script(struct call *call, const struct place *place, const char *name, int64_t ms,
+           struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
+           const char *pattern, ...)
+{
+    cleanup_buf struct buf options = BUF_INIT(OPTIONS_BYTES);
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *result;
+    const struct json_value *error;
+    va_list values;
+    int r;
+
+    va_start(values, pattern);
+    r = jsonf_list(&options, pattern, values);
+    va_end(values);
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = ask_within(call, place->session, "Runtime.callFunctionOn", ms + SCRIPT_SLACK_MS, &answer,
+                   err,
+                   "{\"functionDeclaration\":\"function(n,o){return gatehouse.run(n,o)}\","
+                   "\"executionContextId\":%d,\"returnByValue\":true,\"awaitPromise\":true,"
+                   "\"arguments\":[{\"value\":%z},{\"value\":%r}]}",
+                   place->context, name, buf_view(&options));
+    if (r < 0)
+        return r;
+    if (json_get(answer.result, STR("exceptionDetails")) != NULL)
+        return explain_exception(json_get(answer.result, STR("exceptionDetails")), err);
+    result = json_get(json_get(answer.result, STR("result")), STR("value"));
+    if (result == NULL)
+        return err_set(err, ERR_TOOL_FAILED, "the page does not answer");
+    error = json_get(result, STR("error"));
+    if (error != NULL && error->type == JSON_OBJECT) {
+        bool is_stale = str_eq(text_of(error, "code"), STR("stale"));
+        struct str words = text_of(error, "message");
+
+        return err_set(err, ERR_TOOL_FAILED, "%.*s%s", STR_ARG(words),
+                       is_stale ? "\nTake a new browser_snapshot and use its refs" : "");
+    }
+    *out_result = result;
+    *out_answer = answer;
+    answer = (struct cdp_answer)CDP_ANSWER_INIT;
+    return 0;
+}
+
+/* ---- waiting ---- */
+
+void mark_now(const struct page *page, struct mark *out_mark)
+{
+    *out_mark = (struct mark){.goings = page->goings,
+                              .commits = page->commits,
+                              .requests = page->request_order,
+                              .blocks = page->blocks,
+                              .errors = page->error_count,
+                              .warnings = page->warning_count};
+}
+
+static bool has_open_requests(const struct page *page, uint64_t since)
+{
+    for (size_t i = page->request_count; i > 0; i--) {
+        const struct request *request =
+            &page->requests[(page->request_first + i - 1) % MAX_REQUESTS];
+
+        if (request->order <= since)
+            return false;
+        if (!request->is_done && request->counts)
+            return true;
+    }
+    return false;
+}
+
+static bool is_settled(const struct page *page, const struct mark *mark)
+{
+    if (page->blocks != mark->blocks)
+        return true;
+    if (page->is_going)
+        return false;
+    if (page->goings != mark->goings && page->commits != mark->commits && !page->is_ready)
+        return false;
+    return !has_open_requests(page, mark->requests);
+}
+
+/*
+ * The page has seen the input when its answer has come. What it starts at once, and in its next
+ * task, has been told before the answer to this; so nothing is waited for if nothing was started.
+ */
+static int let_it_react(struct call *call, struct err *err)
+{
+    const struct frame *frame = page_main_frame(call->page);
+    struct err why = ERR_INIT;
+    int r;
+
+    if (frame == NULL || frame->context == 0)
+        return 0; /* a new document comes */
+    r = ask_within(call, frame->session, "Runtime.evaluate", ACTION_MS, NULL, &why,
+                   "{\"expression\":\"new Promise(r=>setTimeout(r,0))\",\"contextId\":%d,"
+                   "\"awaitPromise\":true}",
+                   frame->context);
+    if (r == ERR_CONNECTION_LOST) {
+        if (err != NULL)
+            *err = why;
+        return r;
+    }
+    return 0;
+}
+
+int settle(struct call *call, const struct mark *mark, struct err *err)
+{
+    int64_t now = monitor_now_ms();
+    int r = let_it_react(call, err);
+
+    if (r < 0)
+        return r;
+    while (!is_settled(call->page, mark)) {
+        bool is_going = call->page->goings != mark->goings;
+        int64_t limit = now + (is_going ? SETTLE_NAVIGATION_MS : SETTLE_REQUESTS_MS);
+
+        if (call_is_over(call) || cdp_has_ended(call->link->cdp))
+            break;
+        if (!monitor_wait(&call->host->monitor,
+                          limit < call->deadline_ms ? limit : call->deadline_ms))
+            break; /* it goes on in the background */
+    }
+    if (cdp_has_ended(call->link->cdp))
+        return err_set(err, ERR_CONNECTION_LOST, "the browser has ended");
+    return 0;
+}
+
+static bool has_state(const struct page *page, struct str state)
+{
+    if (page->is_going)
+        return false;
+    if (str_eq(state, STR("load")))
+        return page->is_loaded;
+    if (str_eq(state, STR("networkidle")))
+        return page->is_loaded && page->is_idle;
+    return page->is_ready;
+}
+
+int wait_for_state(struct call *call, struct str state, int64_t ms, struct err *err)
+{
+    int64_t deadline_ms = sooner(call, ms);
+    uint64_t blocks = call->page->blocks;
+
+    while (!has_state(call->page, state) && call->page->blocks == blocks) {
+        if (call_is_over(call))
+            return say_over(call, err);
+        if (cdp_has_ended(call->link->cdp))
+            return err_set(err, ERR_CONNECTION_LOST, "the browser has ended");
+        if (!monitor_wait(&call->host->monitor, deadline_ms))
+            return err_set(err, ERR_TIMED_OUT, "the page did not reach %.*s in %lld ms",
+                           STR_ARG(state.len > 0 ? state : STR("domcontentloaded")), (long long)ms);
+    }
+    return 0;
+}
+
+/* ---- what a call reports besides its own result ---- */
+
+static int add_dialog(struct call *call)
+{
+    const struct page *page = call->page;
+
+    if (page->dialog.is_open)
+        return result_add(call, "modalStates",
+                          "[{\"type\":\"dialog\",\"description\":%z,\"clearedBy\":"
+                          "\"browser_dialog\",\"dialogType\":%z,\"message\":%z}]",
+                          "A dialog is open and stops the page", page->dialog.kind,
+                          page->dialog.words != NULL ? page->dialog.words : "");
+    if (page->chooser[0] != '\0')
+        return result_add(call, "modalStates",
+                          "[{\"type\":\"filechooser\",\"description\":%z,\"clearedBy\":"
+                          "\"browser_upload\"}]",
+                          "The page asks for a file");
+    return 0;
+}
+
+static int add_new_pages(struct call *call)
+{
+    cleanup_buf struct buf list = BUF_INIT(MAX_PAGES * 2 * URL_BYTES);
+    int r = 0;
+
+    list_each (node, &call->host->pages) {
+        const struct page *page = list_entry(node, struct page, node);
+
+        if (page->order > call->first_new_page && page != call->page && r == 0)
+            r = jsonf(&list, "%r{\"id\":%z,\"title\":%z,\"url\":%z}",
+                      list.len > 0 ? STR(",") : STR_EMPTY, page->id, page->title, page->url);
+    }
+    return r == 0 && list.len > 0 ? result_add(call, "newTabs", "[%r]", buf_view(&list)) : r;
+}
+
+static int add_title(struct call *call, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    struct page *page = call->page;
+    int r = 0;
+
+    if (!page->dialog.is_open &&
+        ask_within(call, page->session, "Runtime.evaluate", ACTION_MS, &answer, err,
+                   "{\"expression\":\"document.title\",\"returnByValue\":true}") == 0) {
+        COPY(page->title, text_of(json_get(answer.result, STR("result")), "value"));
+        call->host->has_news = true;
+    }
+    r = result_add(call, "title", "%z", page->title);
+    if (r == 0)
+        r = result_add(call, "url", "%z", page->url);
+    if (r == 0 && page->status > 0)
+        r = result_add(call, "status", "%d", (int64_t)page->status);
+    return r;
+}
+
+int add_outcome(struct call *call, const struct mark *mark, bool is_navigation, struct err *err)
+{
+    struct page *page = call->page;
+    struct str wish = text_of(call->arguments, "snapshot");
+    bool has_dialog = page->dialog.is_open;
+    int r = 0;
+
+    if (page->is_closed)
+        return add_new_pages(call);
+    if (page->blocks != mark->blocks)
+        r = result_add(call, "blocked",
+                       "{\"host\":%z,\"hint\":\"Going there needs permission: call "
+                       "browser_navigate with the address\"}",
+                       page->blocked);
+    if (r == 0 && is_navigation)
+        r = add_title(call, err);
+    if (r == 0)
+        r = add_dialog(call);
+    if (r == 0)
+        r = add_new_pages(call);
+    if (r == 0 && !has_dialog && (wish.len > 0 || is_navigation) && !str_eq(wish, STR("none"))) {
+        cleanup_buf struct buf text = BUF_INIT(OPTIONS_BYTES);
+        struct err why = ERR_INIT;
+
+        if (write_snapshot(call, NULL, &text, &why) == 0)
+            r = result_add(call, "snapshot", "%s", buf_view(&text));
+        if (r == 0 && (page->error_count > mark->errors || page->warning_count > mark->warnings))
+            r = result_add(call, "consoleSummary", "{\"errors\":%d,\"warnings\":%d}",
+                           (int64_t)(page->error_count - mark->errors),
+                           (int64_t)(page->warning_count - mark->warnings));
+    }
+    return r < 0 ? err_set_plain(err, r) : 0;
+}

@@ -1,0 +1,767 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mouse, keyboard and files: trusted input at points that the script in the page has checked. */
+#include "browser/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/cleanup.h"
+#include "browser/jsonf.h"
+#include "browser/keeper.h"
+#include "browser/keys.h"
+
+enum {
+    MAX_TRIES = 3,
+    MAX_HELD = 8,
+    DRAG_STEPS = 5,
+    MAX_FIELDS = 100,
+    MAX_FILES = 20,
+    DEFAULT_SCROLL = 500,
+};
+
+/* A point in the page's own viewport. */
+struct point {
+    double x;
+    double y;
+    char ref[48];
+};
+
+/* ---- where ---- */
+
+/* From a frame's viewport to that of the page, from the inside out. */
+static int to_page(struct call *call, const struct place *place, struct point *point,
+                   struct err *err)
+{
+    char frame[ID_BYTES];
+    char target[ID_BYTES];
+
+    COPY(frame, str_from(place->frame));
+    COPY(target, str_from(call->page->target));
+    while (strcmp(frame, target) != 0) {
+        cleanup_cdp_answer struct cdp_answer owner = CDP_ANSWER_INIT;
+        cleanup_cdp_answer struct cdp_answer node = CDP_ANSWER_INIT;
+        cleanup_cdp_answer struct cdp_answer moved = CDP_ANSWER_INIT;
+        const struct json_value *result;
+        struct place parent;
+        char above[ID_BYTES] = "";
+        int r;
+
+        list_each (item, &call->page->frames) {
+            const struct frame *one = list_entry(item, struct frame, node);
+
+            if (strcmp(one->id, frame) == 0)
+                COPY(above, str_from(one->parent));
+        }
+        if (above[0] == '\0')
+            return err_set(err, ERR_TOOL_FAILED, "the frame has gone");
+        r = place_of_frame(call, str_from(above), &parent, err);
+        if (r == 0)
+            r = ask(call, parent.session, "DOM.getFrameOwner", &owner, err, "{\"frameId\":%z}",
+                    frame);
+        if (r == 0)
+            r = ask(call, parent.session, "DOM.resolveNode", &node, err,
+                    "{\"backendNodeId\":%d,\"executionContextId\":%d}",
+                    whole_of(owner.result, "backendNodeId", 0), parent.context);
+        if (r == 0)
+            r = ask(call, parent.session, "Runtime.callFunctionOn", &moved, err,
+                    "{\"functionDeclaration\":\"function(e,x,y){return gatehouse.run('frame',"
+                    "{target:e,x:x,y:y})}\",\"executionContextId\":%d,\"returnByValue\":true,"
+                    "\"awaitPromise\":true,\"arguments\":[{\"objectId\":%s},{\"value\":%f},"
+                    "{\"value\":%f}]}",
+                    parent.context, text_of(json_get(node.result, STR("object")), "objectId"),
+                    point->x, point->y);
+        if (r < 0)
+            return r;
+        result = json_get(json_get(moved.result, STR("result")), STR("value"));
+        if (result == NULL || json_get(result, STR("error")) != NULL)
+            return err_set(err, ERR_TOOL_FAILED, "%.*s",
+                           STR_ARG(text_of(result != NULL ? json_get(result, STR("error")) : NULL,
+                                           "message")));
+        point->x = number_of(result, "x", 0);
+        point->y = number_of(result, "y", 0);
+        COPY(frame, str_from(above));
+    }
+    return 0;
+}
+
+static int prepare(struct call *call, const struct json_value *target, const char *kind,
+                   bool is_guarded, struct place *out_place, struct point *out_point,
+                   struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *result;
+    int64_t ms = whole_of(call->arguments, "timeoutMs", ACTION_MS);
+    int r = place_of_target(call, target, out_place, err);
+    char prefix[24];
+
+    if (r < 0)
+        return r;
+    place_prefix(call, out_place, prefix);
+    r = script(call, out_place, "prepare", ms, &answer, &result, err,
+               "{\"target\":%v,\"kind\":%z,\"timeoutMs\":%d,\"guard\":%b,\"force\":%b}", target,
+               kind, ms, is_guarded, flag_of(call->arguments, "force"));
+    if (r < 0)
+        return r;
+    out_point->x = number_of(result, "x", 0);
+    out_point->y = number_of(result, "y", 0);
+    COPY(out_point->ref, text_of(result, "ref"));
+    return to_page(call, out_place, out_point, err);
+}
+
+/* ---- the mouse ---- */
+
+static int begin_mouse(struct call *call, const char *type, double x, double y, const char *button,
+                       int64_t buttons, int64_t count, int64_t modifiers,
+                       struct cdp_command **out_command, struct err *err)
+{
+    cleanup_buf struct buf params = BUF_INIT(1024);
+    int r = jsonf(&params,
+                  "{\"type\":%z,\"x\":%f,\"y\":%f,\"button\":%z,\"buttons\":%d,\"clickCount\":%d,"
+                  "\"modifiers\":%d}",
+                  type, x, y, button, buttons, count, modifiers);
+
+    return r < 0 ? err_set_plain(err, r)
+                 : cdp_begin(call->link->cdp, str_from(call->page->session),
+                             "Input.dispatchMouseEvent", buf_view(&params), out_command, err);
+}
+
+/* A dialog that the input opened holds its answer back, and is what the call reports. */
+static int end_input(struct call *call, struct cdp_command *command, struct err *err)
+{
+    int64_t deadline_ms = monitor_now_ms() + COMMAND_MS;
+    int r = cdp_finish(call->link->cdp, command,
+                       deadline_ms < call->deadline_ms ? deadline_ms : call->deadline_ms,
+                       call_is_over, call, NULL, err);
+
+    return r == ERR_CANCELLED && (call->page->dialog.is_open || call->page->is_closed) &&
+                   !call->is_cancelled
+               ? 0
+               : r;
+}
+
+static int mouse(struct call *call, const char *type, double x, double y, const char *button,
+                 int64_t buttons, int64_t count, int64_t modifiers, struct err *err)
+{
+    struct cdp_command *command;
+    int r = begin_mouse(call, type, x, y, button, buttons, count, modifiers, &command, err);
+
+    return r == 0 ? end_input(call, command, err) : r;
+}
+
+static int64_t modifiers_of(const struct call *call)
+{
+    const struct json_value *list = json_get(call->arguments, STR("modifiers"));
+    int64_t bits = 0;
+
+    if (list != NULL)
+        json_each_item (item, list) {
+            struct browser_key key;
+
+            if (item->type == JSON_STRING && browser_key_find(json_str(item), &key))
+                bits |= key.modifier;
+        }
+    return bits;
+}
+
+/* All events go at once; each is handled after the one before it. */
+static int click_at(struct call *call, double x, double y, int64_t count, struct err *err)
+{
+    enum { MAX_EVENTS = 2 * 3 + 1 };
+    static const char *const names[] = {"left", "right", "middle"};
+    struct cdp_command *commands[MAX_EVENTS];
+    size_t begun = 0;
+    size_t which = str_index(text_of(call->arguments, "button"), names, array_size(names));
+    const char *button = names[which == SIZE_MAX ? 0 : which];
+    int64_t held = which == SIZE_MAX || which == 0 ? 1 : which == 1 ? 2 : 4;
+    int64_t modifiers = modifiers_of(call);
+    int r = begin_mouse(call, "mouseMoved", x, y, "none", 0, 0, modifiers, &commands[begun], err);
+
+    begun += r == 0;
+    for (int64_t i = 1; i <= count && r == 0; i++) {
+        r = begin_mouse(call, "mousePressed", x, y, button, held, i, modifiers, &commands[begun],
+                        err);
+        begun += r == 0;
+        if (r == 0)
+            r = begin_mouse(call, "mouseReleased", x, y, button, 0, i, modifiers, &commands[begun],
+                            err);
+        begun += r == 0;
+    }
+    for (size_t i = 0; i < begun; i++) {
+        int ended = end_input(call, commands[i], r == 0 ? err : NULL);
+
+        r = r == 0 ? ended : r;
+    }
+    return r;
+}
+
+/* What the guard saw: -1 if it cannot be asked, since the page has gone on. */
+static int guard_outcome(struct call *call, const struct place *place)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *result;
+    const struct json_value *hit;
+
+    if (call_is_over(call) ||
+        script(call, place, "outcome", ACTION_MS, &answer, &result, NULL, "{}") < 0)
+        return -1;
+    hit = json_get(result, STR("hit"));
+    return hit == NULL || hit->type != JSON_BOOL ? -1 : (int)hit->integer;
+}
+
+static int click(struct call *call, const struct json_value *target, int64_t count,
+                 struct point *out_point, struct err *err)
+{
+    int r = 0;
+
+    for (int i = 0; i < MAX_TRIES; i++) {
+        struct place place;
+
+        r = prepare(call, target, "click", true, &place, out_point, err);
+        if (r == 0)
+            r = click_at(call, out_point->x, out_point->y, count, err);
+        if (r < 0 || guard_outcome(call, &place) != 0)
+            return r;
+    }
+    return err_set(err, ERR_TOOL_FAILED,
+                   "The element moves away before it can be clicked\nTry again, or with force");
+}
+
+static int finish(struct call *call, const struct mark *mark, const char *word, const char *ref,
+                  struct err *err)
+{
+    int r = result_add(call, word, "true");
+
+    if (r == 0 && ref != NULL && ref[0] != '\0')
+        r = result_add(call, "ref", "%z", ref);
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = settle(call, mark, err);
+    return r == 0 ? add_outcome(call, mark, false, err) : r;
+}
+
+int tool_click(struct call *call, struct err *err)
+{
+    int64_t count = whole_of(call->arguments, "clickCount", 1);
+    struct point point = {0};
+    struct mark mark;
+    int r;
+
+    mark_now(call->page, &mark);
+    r = click(call, json_get(call->arguments, STR("element")),
+              count < 1   ? 1
+              : count > 3 ? 3
+                          : count,
+              &point, err);
+    return r == 0 ? finish(call, &mark, "clicked", point.ref, err) : r;
+}
+
+int tool_click_xy(struct call *call, struct err *err)
+{
+    int64_t count = whole_of(call->arguments, "clickCount", 1);
+    struct mark mark;
+    int r;
+
+    mark_now(call->page, &mark);
+    r = click_at(call, number_of(call->arguments, "x", 0), number_of(call->arguments, "y", 0),
+                 count < 1   ? 1
+                 : count > 3 ? 3
+                             : count,
+                 err);
+    return r == 0 ? finish(call, &mark, "clicked", NULL, err) : r;
+}
+
+int tool_hover(struct call *call, struct err *err)
+{
+    struct place place;
+    struct point point = {0};
+    struct mark mark;
+    int r;
+
+    mark_now(call->page, &mark);
+    r = prepare(call, json_get(call->arguments, STR("element")), "hover", false, &place, &point,
+                err);
+    if (r == 0)
+        r = mouse(call, "mouseMoved", point.x, point.y, "none", 0, 0, 0, err);
+    return r == 0 ? finish(call, &mark, "hovered", point.ref, err) : r;
+}
+
+/* ---- dragging ---- */
+
+/* The page began a drag of its own: it gets the events that a desktop would send. */
+static int drop(struct call *call, const struct json_value *data, const struct point *to,
+                struct err *err)
+{
+    static const char *const steps[] = {"dragEnter", "dragOver", "drop"};
+    int r = 0;
+
+    for (size_t i = 0; i < array_size(steps) && r == 0; i++)
+        r = ask(call, call->page->session, "Input.dispatchDragEvent", NULL, err,
+                "{\"type\":%z,\"x\":%f,\"y\":%f,\"data\":%v}", steps[i], to->x, to->y, data);
+    return r;
+}
+
+static int move_held(struct call *call, const struct point *from, const struct point *to,
+                     struct err *err)
+{
+    int r = 0;
+
+    for (int i = 1; i <= DRAG_STEPS && r == 0 && call->page->drag == NULL; i++)
+        r = mouse(call, "mouseMoved", from->x + (to->x - from->x) * i / DRAG_STEPS,
+                  from->y + (to->y - from->y) * i / DRAG_STEPS, "left", 1, 0, 0, err);
+    return r;
+}
+
+static int drag(struct call *call, const struct point *from, const struct json_value *target,
+                struct err *err)
+{
+    struct place place;
+    struct point to = {0};
+    int r = mouse(call, "mouseMoved", from->x, from->y, "none", 0, 0, 0, err);
+
+    if (r == 0)
+        r = mouse(call, "mousePressed", from->x, from->y, "left", 1, 1, 0, err);
+    /* A small way first: pages begin to drag only then. */
+    if (r == 0)
+        r = mouse(call, "mouseMoved", from->x + 4, from->y + 4, "left", 1, 0, 0, err);
+    if (r == 0)
+        r = prepare(call, target, "drop", false, &place, &to, err);
+    if (r == 0)
+        r = move_held(call, from, &to, err);
+    if (r == 0 && call->page->drag != NULL) {
+        const struct json_value *data;
+
+        r = json_parse(&call->arena, str_from(call->page->drag), JSON_LIMITS_DEFAULT, &data, err);
+        if (r == 0)
+            r = drop(call, data, &to, err);
+    }
+    /* Also after an error: a button stays pressed otherwise. */
+    if (!call->page->is_closed) {
+        int released = mouse(call, "mouseReleased", to.x, to.y, "left", 0, 1, 0, NULL);
+
+        r = r == 0 ? released : r;
+    }
+    return r;
+}
+
+int tool_drag(struct call *call, struct err *err)
+{
+    struct place place;
+    struct point from = {0};
+    struct mark mark;
+    int r;
+
+    mark_now(call->page, &mark);
+    free(call->page->drag);
+    call->page->drag = NULL;
+    r = ask(call, call->page->session, "Input.setInterceptDrags", NULL, err, "{\"enabled\":true}");
+    if (r == 0)
+        r = prepare(call, json_get(call->arguments, STR("from")), "drag", false, &place, &from,
+                    err);
+    if (r == 0)
+        r = drag(call, &from, json_get(call->arguments, STR("to")), err);
+    if (!call->page->is_closed)
+        tell_browser(call->host, str_from(call->page->session), "Input.setInterceptDrags",
+                     "{\"enabled\":false}");
+    return r == 0 ? finish(call, &mark, "dragged", NULL, err) : r;
+}
+
+/* ---- the keyboard ---- */
+
+static int key_event(struct call *call, const char *type, const struct browser_key *key,
+                     int64_t modifiers, bool has_text, struct err *err)
+{
+    cleanup_buf struct buf params = BUF_INIT(2048);
+    struct cdp_command *command;
+    /* Keys that type nothing with these held must not type. */
+    const char *text =
+        has_text && (modifiers & (KEY_CONTROL | KEY_META | KEY_ALT)) == 0 ? key->text : "";
+    int r = jsonf(&params,
+                  "{\"type\":%z,\"key\":%z,\"code\":%z,\"windowsVirtualKeyCode\":%d,"
+                  "\"modifiers\":%d,\"text\":%z,\"unmodifiedText\":%z",
+                  type, key->key, key->code, (int64_t)key->windows, modifiers, text, text);
+
+    /* What a desktop would make of it: headless has none that does. */
+    if (r == 0 && has_text && modifiers == KEY_CONTROL && str_eq_c(STR("KeyA"), key->code))
+        r = buf_append_str(&params, STR(",\"commands\":[\"selectAll\"]"));
+    if (r == 0)
+        r = buf_append_char(&params, '}');
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = cdp_begin(call->link->cdp, str_from(call->page->session), "Input.dispatchKeyEvent",
+                  buf_view(&params), &command, err);
+    return r == 0 ? end_input(call, command, err) : r;
+}
+
+static int press_key(struct call *call, const struct browser_key *key, int64_t modifiers,
+                     struct err *err)
+{
+    bool types = key->text[0] != '\0' && (modifiers & (KEY_CONTROL | KEY_META | KEY_ALT)) == 0;
+    int r = key_event(call, types ? "keyDown" : "rawKeyDown", key, modifiers, true, err);
+
+    /* A dialog that it opened has taken the release along. */
+    if (r == 0 && !call_is_over(call))
+        r = key_event(call, "keyUp", key, modifiers, false, err);
+    return r;
+}
+
+/* "Control+Shift+a"; a plus alone is the key. */
+static int press(struct call *call, struct str keys, struct err *err)
+{
+    struct browser_key held[MAX_HELD];
+    size_t count = 0;
+    int64_t modifiers = 0;
+    struct str name = STR_EMPTY;
+    struct browser_key key;
+    int r = 0;
+
+    while (r == 0 && keys.len > 0 && count < MAX_HELD) {
+        size_t plus = keys.len > 1 ? str_find(str_slice(keys, 1, keys.len), STR("+")) : SIZE_MAX;
+
+        name = plus == SIZE_MAX ? keys : str_slice(keys, 0, plus + 1);
+        keys = plus == SIZE_MAX ? STR_EMPTY : str_slice(keys, plus + 2, keys.len);
+        if (!browser_key_find(name, &key))
+            r = err_set(err, ERR_TOOL_FAILED, "there is no key '%.*s'", STR_ARG(name));
+        else if (keys.len == 0)
+            break;
+        else if (key.modifier == 0)
+            r = err_set(err, ERR_TOOL_FAILED,
+                        "'%.*s' cannot be held: only Control, Shift, Alt and Meta can",
+                        STR_ARG(name));
+        if (r == 0) {
+            modifiers |= key.modifier;
+            held[count++] = key;
+            r = key_event(call, "rawKeyDown", &key, modifiers, false, err);
+        }
+    }
+    if (r == 0 && (name.len == 0 || count == MAX_HELD))
+        r = err_set(err, ERR_TOOL_FAILED, "'%.*s' names no key, or too many", STR_ARG(keys));
+    if (r == 0)
+        r = press_key(call, &key, modifiers, err);
+    while (count > 0 && !call->page->is_closed) {
+        int released;
+
+        count--;
+        modifiers &= ~(int64_t)held[count].modifier;
+        released = key_event(call, "keyUp", &held[count], modifiers, false, NULL);
+        r = r == 0 && !call_is_over(call) ? released : r;
+    }
+    return r;
+}
+
+int tool_press(struct call *call, struct err *err)
+{
+    struct mark mark;
+    int r;
+
+    mark_now(call->page, &mark);
+    r = press(call, text_of(call->arguments, "keys"), err);
+    return r == 0 ? finish(call, &mark, "pressed", NULL, err) : r;
+}
+
+static int insert(struct call *call, struct str text, struct err *err)
+{
+    cleanup_buf struct buf params = BUF_INIT(64 << 20);
+    struct cdp_command *command;
+    int r = jsonf(&params, "{\"text\":%s}", text);
+
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = cdp_begin(call->link->cdp, str_from(call->page->session), "Input.insertText",
+                  buf_view(&params), &command, err);
+    return r == 0 ? end_input(call, command, err) : r;
+}
+
+static void wait_between(struct call *call, int64_t ms)
+{
+    int64_t until = monitor_now_ms() + ms;
+
+    while (!call_is_over(call) && monitor_wait(&call->host->monitor, until))
+        ;
+}
+
+/* Key by key; what no key has is inserted as an input method does. */
+static int type_keys(struct call *call, struct str text, int64_t delay_ms, struct err *err)
+{
+    int r = 0;
+
+    while (text.len > 0 && r == 0 && !call_is_over(call)) {
+        unsigned char first = (unsigned char)text.ptr[0];
+        size_t len = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+        struct str one = str_slice(text, 0, len);
+        struct browser_key key;
+
+        text = str_slice(text, len, text.len);
+        if (str_eq(one, STR("\n")) || str_eq(one, STR("\r")))
+            one = STR("Enter");
+        else if (str_eq(one, STR("\t")))
+            one = STR("Tab");
+        if (len == 1 && browser_key_find(one, &key)) {
+            bool is_shifted =
+                one.len == 1 && ((one.ptr[0] >= 'A' && one.ptr[0] <= 'Z') ||
+                                 strchr("!@#$%^&*()_+{}|:\"~<>?", one.ptr[0]) != NULL);
+
+            r = press_key(call, &key, is_shifted ? KEY_SHIFT : 0, err);
+        } else {
+            r = insert(call, one, err);
+        }
+        if (delay_ms > 0)
+            wait_between(call, delay_ms);
+    }
+    return r;
+}
+
+/* Focus, with the caret where the text goes; returns the element's ref. */
+static int focus(struct call *call, const struct json_value *target, bool is_replaced,
+                 char out_ref[48], struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *result;
+    struct place place;
+    struct point point = {0};
+    int r = prepare(call, target, "fill", false, &place, &point, err);
+
+    if (r == 0)
+        r = script(call, &place, "focus", ACTION_MS, &answer, &result, err,
+                   "{\"target\":%v,\"select\":%z}", target, is_replaced ? "all" : "end");
+    if (r == 0)
+        snprintf(out_ref, 48, "%s", point.ref);
+    return r;
+}
+
+int tool_type(struct call *call, struct err *err)
+{
+    struct str text = text_of(call->arguments, "text");
+    bool is_replaced = flag_of(call->arguments, "clear");
+    int64_t delay_ms = whole_of(call->arguments, "delay", 0);
+    bool is_pasted = str_eq(text_of(call->arguments, "mode"), STR("paste"));
+    struct browser_key erase;
+    char ref[48] = "";
+    struct mark mark;
+    int r;
+
+    mark_now(call->page, &mark);
+    r = focus(call, json_get(call->arguments, STR("element")), is_replaced, ref, err);
+    (void)browser_key_find(STR("Delete"), &erase);
+    if (r == 0 && is_replaced)
+        r = press_key(call, &erase, 0, err);
+    if (r == 0 && is_pasted)
+        r = insert(call, text, err);
+    else if (r == 0)
+        r = type_keys(call, text, delay_ms, err);
+    if (r == 0 && flag_of(call->arguments, "submit") && !call_is_over(call))
+        r = press(call, STR("Enter"), err);
+    if (r == 0)
+        r = result_add(call, "text", "%s", text);
+    return r == 0 ? finish(call, &mark, "typed", ref, err) : r;
+}
+
+/* ---- forms ---- */
+
+static int select_values(struct call *call, const struct json_value *target,
+                         const struct json_value *values, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *result;
+    struct place place;
+    struct point point;
+    int r = prepare(call, target, "select", false, &place, &point, err);
+
+    if (r == 0)
+        r = script(call, &place, "select", ACTION_MS, &answer, &result, err,
+                   "{\"target\":%v,\"values\":%v}", target, values);
+    return r == 0 ? result_add(call, "selected", "%v", json_get(result, STR("selected"))) : r;
+}
+
+int tool_select(struct call *call, struct err *err)
+{
+    struct mark mark;
+    int r;
+
+    mark_now(call->page, &mark);
+    r = select_values(call, json_get(call->arguments, STR("element")),
+                      json_get(call->arguments, STR("values")), err);
+    if (r == 0)
+        r = settle(call, &mark, err);
+    return r == 0 ? add_outcome(call, &mark, false, err) : r;
+}
+
+static int fill(struct call *call, const struct json_value *field, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *target = json_get(field, STR("element"));
+    const struct json_value *result;
+    struct place place;
+    struct point point;
+    int r = place_of_target(call, target, &place, err);
+
+    if (r == 0)
+        r = script(call, &place, "fill", ACTION_MS, &answer, &result, err,
+                   "{\"target\":%v,\"value\":%v}", target, json_get(field, STR("value")));
+    if (r < 0)
+        return r;
+    if (flag_of(result, "click"))
+        return click(call, target, 1, &point, err);
+    if (json_get(result, STR("insert")) == NULL)
+        return 0;
+    if (text_of(result, "insert").len == 0)
+        return press(call, STR("Delete"), err);
+    return insert(call, text_of(result, "insert"), err);
+}
+
+int tool_fill_form(struct call *call, struct err *err)
+{
+    const struct json_value *fields = json_get(call->arguments, STR("fields"));
+    int64_t count = 0;
+    struct mark mark;
+    int r = 0;
+
+    mark_now(call->page, &mark);
+    json_each_item (field, fields) {
+        struct err why = ERR_INIT;
+
+        if (call_is_over(call))
+            break;
+        r = fill(call, field, &why);
+        if (r < 0)
+            return err_set(err, r, "Field %lld: %s", (long long)count + 1, why.message);
+        count++;
+    }
+    r = result_add(call, "filled", "%d", count);
+    if (r == 0 && flag_of(call->arguments, "submit") && !call_is_over(call))
+        r = press(call, STR("Enter"), err);
+    if (r == 0)
+        r = settle(call, &mark, err);
+    return r == 0 ? add_outcome(call, &mark, false, err) : r;
+}
+
+/* ---- scrolling ---- */
+
+int tool_scroll(struct call *call, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *target = json_get(call->arguments, STR("element"));
+    const struct json_value *result;
+    struct place place;
+    struct mark mark;
+    int r;
+
+    mark_now(call->page, &mark);
+    r = target != NULL ? place_of_target(call, target, &place, err) : place_main(call, &place, err);
+    if (r == 0 && target != NULL)
+        r = script(call, &place, "scroll", ACTION_MS, &answer, &result, err, "{\"target\":%v}",
+                   target);
+    else if (r == 0)
+        r = script(call, &place, "scroll", ACTION_MS, &answer, &result, err,
+                   "{\"direction\":%s,\"amount\":%d}", text_of(call->arguments, "direction"),
+                   whole_of(call->arguments, "amount", DEFAULT_SCROLL));
+    return r == 0 ? finish(call, &mark, "scrolled", NULL, err) : r;
+}
+
+/* ---- files ---- */
+
+static int write_whole(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t written = write(fd, bytes, len);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return err_from_errno(errno);
+        bytes += written;
+        len -= (size_t)written;
+    }
+    return 0;
+}
+
+/* The front end has read the file; the browser gets a copy, which goes with its profile. */
+static int stage(struct call *call, const struct json_value *file, struct buf *paths,
+                 struct err *err)
+{
+    cleanup_buf struct buf request = BUF_INIT(KEEPER_MAX_PACKET);
+    cleanup_buf struct buf bytes = BUF_INIT(BROWSER_MAX_MESSAGE);
+    char room[KEEPER_MAX_PACKET];
+    const struct json_value *document;
+    struct str answer;
+    int fds[KEEPER_FDS] = {-1, -1};
+    int r = base64_decode(&bytes, text_of(file, "data"));
+
+    if (r == 0)
+        r = jsonf(&request, "{\"stage\":%s}", text_of(file, "name"));
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = browser_keeper_ask(call->host->config.keeper_fd, buf_view(&request), room, &answer, fds,
+                           err);
+    if (r == 0)
+        r = json_parse(&call->arena, answer, JSON_LIMITS_DEFAULT, &document, err);
+    if (r == 0 && fds[0] < 0)
+        r = err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(text_of(document, "message")));
+    if (r == 0) {
+        r = write_whole(fds[0], bytes.data, bytes.len);
+        if (r < 0)
+            err_set_plain(err, r);
+    }
+    if (fds[0] >= 0)
+        close(fds[0]);
+    if (r < 0)
+        return r;
+    r = jsonf(paths, "%r%s", paths->len > 0 ? STR(",") : STR_EMPTY, text_of(document, "path"));
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+static int set_files(struct call *call, struct str paths, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer object = CDP_ANSWER_INIT;
+    const struct json_value *target = json_get(call->arguments, STR("element"));
+    struct page *page = call->page;
+    struct place place;
+    struct point point;
+    struct str id;
+    int r;
+
+    if (target == NULL) {
+        if (page->chooser[0] == '\0')
+            return err_set(err, ERR_TOOL_FAILED,
+                           "The page asks for no file\nName the file field as element");
+        r = ask(call, page->chooser, "DOM.setFileInputFiles", NULL, err,
+                "{\"files\":[%r],\"backendNodeId\":%d}", paths, page->chooser_node);
+        page->chooser[0] = '\0';
+        return r;
+    }
+    r = prepare(call, target, "upload", false, &place, &point, err);
+    if (r == 0)
+        r = ask(call, place.session, "Runtime.callFunctionOn", &object, err,
+                "{\"functionDeclaration\":\"function(t){return gatehouse.element(t)}\","
+                "\"executionContextId\":%d,\"arguments\":[{\"value\":%v}]}",
+                place.context, target);
+    if (r < 0)
+        return r;
+    id = text_of(json_get(object.result, STR("result")), "objectId");
+    if (id.len == 0)
+        return err_set(err, ERR_TOOL_FAILED, "the element has gone");
+    return ask(call, place.session, "DOM.setFileInputFiles", NULL, err,
+               "{\"files\":[%r],\"objectId\":%s}", paths, id);
+}
+
+int tool_upload(struct call *call, struct err *err)
+{
+    cleanup_buf struct buf paths = BUF_INIT(1 << 20);
+    const struct json_value *files = json_get(call->message, STR("files"));
+    struct mark mark;
+    int r = 0;
+
+    mark_now(call->page, &mark);
+    if (files != NULL)
+        json_each_item (file, files)
+            if (r == 0)
+                r = stage(call, file, &paths, err);
+    if (r == 0)
+        r = set_files(call, buf_view(&paths), err);
+    if (r == 0)
+        r = result_add(call, "files", "%v", json_get(call->arguments, STR("files")));
+    return r == 0 ? finish(call, &mark, "uploaded", NULL, err) : r;
+}

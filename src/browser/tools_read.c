@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What pages show and keep: snapshots, pictures, text, the console, requests, cookies. */
+#include "browser/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "browser/jsonf.h"
+#include "browser/keeper.h"
+#include "browser/url.h"
+
+enum {
+    TEXT_BYTES = 64 << 20,
+    DEFAULT_CHARS = 40000, /* of a snapshot */
+    LEAST_CHARS = 200,
+    MAX_FRAME_DEPTH = 8,
+    MAX_SNAPSHOT_FRAMES = 50,
+    BODY_CHARS = 20000,
+    PICTURE_MS = 30000,
+    MAX_PICTURE_SIDE = 16000,
+};
+
+/* ---- snapshots ---- */
+
+struct snapshot {
+    struct call *call;
+    const struct json_value *options; /* or NULL */
+    struct buf *out;
+    int64_t left;   /* characters */
+    int64_t frames; /* that may still be looked into */
+};
+
+/* The document inside the frame's element, by the name of the frame. */
+static int inner_frame(struct call *call, const struct place *place, struct str ref,
+                       char out_frame[ID_BYTES])
+{
+    cleanup_cdp_answer struct cdp_answer object = CDP_ANSWER_INIT;
+    cleanup_cdp_answer struct cdp_answer node = CDP_ANSWER_INIT;
+    struct str frame;
+    int r = ask(call, place->session, "Runtime.callFunctionOn", &object, NULL,
+                "{\"functionDeclaration\":\"function(r){return gatehouse.element({ref:r})}\","
+                "\"executionContextId\":%d,\"arguments\":[{\"value\":%s}]}",
+                place->context, ref);
+
+    if (r == 0)
+        r = ask(call, place->session, "DOM.describeNode", &node, NULL, "{\"objectId\":%s}",
+                text_of(json_get(object.result, STR("result")), "objectId"));
+    if (r < 0)
+        return r;
+    frame = text_of(json_get(node.result, STR("node")), "frameId");
+    copy_text(out_frame, ID_BYTES, frame);
+    return frame.len > 0 ? 0 : ERR_NOT_FOUND;
+}
+
+static int write_options(const struct snapshot *snapshot, bool is_first, const char *prefix,
+                         int64_t indent, struct buf *out)
+{
+    const struct json_value *options = snapshot->options;
+    int r = jsonf(out, "{\"maxChars\":%d,\"prefix\":%z,\"indent\":%d,\"refs\":%b", snapshot->left,
+                  prefix, indent,
+                  !(options != NULL && json_get(options, STR("interactive")) != NULL &&
+                    !flag_of(options, "interactive")));
+
+    if (r == 0 && options != NULL && text_of(options, "find").len > 0)
+        r = jsonf(out, ",\"find\":%s", text_of(options, "find"));
+    if (r == 0 && options != NULL && flag_of(options, "changes"))
+        r = jsonf(out, ",\"changes\":true");
+    if (r == 0 && is_first && options != NULL && json_get(options, STR("scope")) != NULL)
+        r = jsonf(out, ",\"scope\":%v", json_get(options, STR("scope")));
+    if (r == 0 && is_first && options != NULL && whole_of(options, "skip", 0) > 0)
+        r = jsonf(out, ",\"skip\":%d", whole_of(options, "skip", 0));
+    return r == 0 ? buf_append_char(out, '}') : r;
+}
+
+static int write_frame(struct snapshot *snapshot, struct place *place, bool is_first, int depth,
+                       int64_t indent, struct err *err)
+{
+    cleanup_buf struct buf options = BUF_INIT(1 << 20);
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    struct call *call = snapshot->call;
+    const struct json_value *result;
+    const struct json_value *frames;
+    const struct json_value *frame;
+    const struct json_value *frames_end;
+    char prefix[24];
+    int r;
+
+    place_prefix(call, place, prefix);
+    r = write_options(snapshot, is_first, prefix, indent, &options);
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = script(call, place, "snapshot", COMMAND_MS, &answer, &result, err, "%r",
+               buf_view(&options));
+    if (r < 0)
+        return r;
+    snapshot->left -= whole_of(result, "chars", 0);
+    frames = json_get(result, STR("frames"));
+    frame = frames != NULL && frames->type == JSON_ARRAY ? frames + 1 : NULL;
+    frames_end = frame != NULL ? frames + frames->span : NULL;
+    if (json_get(result, STR("parts")) == NULL)
+        return err_set(err, ERR_TOOL_FAILED, "the page does not answer");
+    json_each_item (part, json_get(result, STR("parts"))) {
+        char id[ID_BYTES];
+        struct place inner;
+
+        r = buf_append_str(snapshot->out, json_str(part));
+        if (r < 0)
+            return err_set_plain(err, r);
+        if (frame == NULL || frame == frames_end)
+            continue;
+        /* A frame that cannot be seen is no reason to show nothing. */
+        if (snapshot->left > LEAST_CHARS && snapshot->frames-- > 0 && depth < MAX_FRAME_DEPTH &&
+            inner_frame(call, place, text_of(frame, "ref"), id) == 0 &&
+            place_of_frame(call, str_from(id), &inner, NULL) == 0)
+            (void)write_frame(snapshot, &inner, false, depth + 1, whole_of(frame, "indent", 0),
+                              NULL);
+        frame = json_next(frame);
+    }
+    return 0;
+}
+
+int write_snapshot(struct call *call, const struct json_value *options, struct buf *out,
+                   struct err *err)
+{
+    const struct json_value *scope = options != NULL ? json_get(options, STR("scope")) : NULL;
+    int64_t limit = options != NULL ? whole_of(options, "maxChars", DEFAULT_CHARS) : DEFAULT_CHARS;
+    struct snapshot snapshot = {.call = call,
+                                .options = options,
+                                .out = out,
+                                .left = limit < LEAST_CHARS ? LEAST_CHARS : limit,
+                                .frames = MAX_SNAPSHOT_FRAMES};
+    struct place place;
+    int r =
+        scope != NULL ? place_of_target(call, scope, &place, err) : place_main(call, &place, err);
+
+    return r == 0 ? write_frame(&snapshot, &place, true, 0, 0, err) : r;
+}
+
+int tool_snapshot(struct call *call, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(TEXT_BYTES);
+    int r = write_snapshot(call, call->arguments, &text, err);
+
+    if (r == 0)
+        r = result_add(call, "url", "%z", call->page->url);
+    return r == 0 ? result_add(call, "snapshot", "%s", buf_view(&text)) : r;
+}
+
+/* ---- pictures and paper ---- */
+
+struct area {
+    double x;
+    double y;
+    double width;
+    double height;
+};
+
+/* In the page's own coordinates. */
+static int area_of_element(struct call *call, const struct json_value *target,
+                           struct area *out_area, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    cleanup_cdp_answer struct cdp_answer metrics = CDP_ANSWER_INIT;
+    const struct json_value *result;
+    const struct json_value *rect;
+    const struct json_value *view;
+    struct place place;
+    int r = place_of_target(call, target, &place, err);
+
+    if (r == 0 && strcmp(place.frame, call->page->target) != 0)
+        r = err_set(err, ERR_TOOL_FAILED,
+                    "The element is inside a frame\nTake a picture of the frame's element");
+    if (r == 0)
+        r = script(call, &place, "prepare", ACTION_MS, &answer, &result, err,
+                   "{\"target\":%v,\"kind\":\"screenshot\",\"timeoutMs\":%d}", target,
+                   (int64_t)ACTION_MS);
+    if (r == 0)
+        r = ask(call, call->page->session, "Page.getLayoutMetrics", &metrics, err, "{}");
+    if (r < 0)
+        return r;
+    rect = json_get(result, STR("rect"));
+    view = json_get(metrics.result, STR("cssVisualViewport"));
+    *out_area = (struct area){number_of(rect, "x", 0) + number_of(view, "pageX", 0),
+                              number_of(rect, "y", 0) + number_of(view, "pageY", 0),
+                              number_of(rect, "width", 1), number_of(rect, "height", 1)};
+    return 0;
+}
+
+static int area_of_page(struct call *call, struct area *out_area, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer metrics = CDP_ANSWER_INIT;
+    const struct json_value *size;
+    int r = ask(call, call->page->session, "Page.getLayoutMetrics", &metrics, err, "{}");
+
+    if (r < 0)
+        return r;
+    size = json_get(metrics.result, STR("cssContentSize"));
+    *out_area = (struct area){0, 0, number_of(size, "width", 1), number_of(size, "height", 1)};
+    if (out_area->height > MAX_PICTURE_SIDE)
+        out_area->height = MAX_PICTURE_SIDE;
+    if (out_area->width > MAX_PICTURE_SIDE)
+        out_area->width = MAX_PICTURE_SIDE;
+    return 0;
+}
+
+int tool_screenshot(struct call *call, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *target = json_get(call->arguments, STR("element"));
+    struct page *page = call->page;
+    struct area area = {0};
+    int r = 0;
+
+    if (target != NULL)
+        r = area_of_element(call, target, &area, err);
+    else if (flag_of(call->arguments, "fullPage"))
+        r = area_of_page(call, &area, err);
+    /* A page in the background draws nothing. */
+    if (r == 0)
+        r = ask(call, page->session, "Page.bringToFront", NULL, err, "{}");
+    if (r == 0 && area.width > 0)
+        r = ask_within(call, page->session, "Page.captureScreenshot", PICTURE_MS, &answer, err,
+                       "{\"format\":\"png\",\"captureBeyondViewport\":true,\"clip\":{\"x\":%f,"
+                       "\"y\":%f,\"width\":%f,\"height\":%f,\"scale\":1}}",
+                       area.x, area.y, area.width, area.height);
+    else if (r == 0)
+        r = ask_within(call, page->session, "Page.captureScreenshot", PICTURE_MS, &answer, err,
+                       "{\"format\":\"png\"}");
+    if (r == 0) {
+        r = buf_append_str(&call->image, text_of(answer.result, "data"));
+        if (r < 0)
+            err_set_plain(err, r);
+    }
+    return r == 0 ? result_add(call, "url", "%z", page->url) : r;
+}
+
+/* Each page of a PDF has an object of its own, and the file as a whole the count. */
+static int64_t count_pages(struct str pdf)
+{
+    static const struct str word = STR_LITERAL("/Type /Page\n");
+    int64_t count = 0;
+
+    while (true) {
+        size_t at = str_find(pdf, word);
+
+        if (at == SIZE_MAX)
+            return count;
+        count++;
+        pdf = str_slice(pdf, at + word.len, pdf.len);
+    }
+}
+
+int tool_pdf(struct call *call, struct err *err)
+{
+    static const struct {
+        struct str name;
+        double width;
+        double height;
+    } papers[] = {{STR_LITERAL("A4"), 8.27, 11.69},
+                  {STR_LITERAL("Letter"), 8.5, 11},
+                  {STR_LITERAL("Legal"), 8.5, 14}};
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    cleanup_buf struct buf bytes = BUF_INIT(TEXT_BYTES);
+    struct str format = text_of(call->arguments, "format");
+    size_t paper = 0;
+    int r;
+
+    for (size_t i = 0; i < array_size(papers); i++)
+        if (str_eq(format, papers[i].name))
+            paper = i;
+    r = ask_within(call, call->page->session, "Page.printToPDF", PICTURE_MS, &answer, err,
+                   "{\"landscape\":%b,\"printBackground\":true,\"paperWidth\":%f,"
+                   "\"paperHeight\":%f}",
+                   flag_of(call->arguments, "landscape"), papers[paper].width,
+                   papers[paper].height);
+    if (r < 0)
+        return r;
+    r = base64_decode(&bytes, text_of(answer.result, "data"));
+    if (r == 0)
+        r = result_add(call, "pdf", "%s", text_of(answer.result, "data"));
+    if (r == 0)
+        r = result_add(call, "pages", "%d", count_pages(buf_view(&bytes)));
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+/* ---- text ---- */
+
+int tool_content(struct call *call, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    struct str selector = text_of(call->arguments, "selector");
+    int64_t limit = whole_of(call->arguments, "maxChars", DEFAULT_CHARS);
+    const struct json_value *result;
+    struct place place;
+    int r = place_main(call, &place, err);
+
+    if (r == 0 && selector.len > 0)
+        r = script(call, &place, "content", COMMAND_MS, &answer, &result, err,
+                   "{\"maxChars\":%d,\"selector\":%s}", limit, selector);
+    else if (r == 0)
+        r = script(call, &place, "content", COMMAND_MS, &answer, &result, err, "{\"maxChars\":%d}",
+                   limit);
+    if (r == 0)
+        r = result_add(call, "title", "%s", text_of(result, "title"));
+    if (r == 0)
+        r = result_add(call, "content", "%s", text_of(result, "content"));
+    if (r == 0)
+        r = result_add(call, "url", "%z", call->page->url);
+    if (r == 0 && flag_of(result, "truncated"))
+        r = result_add(call, "truncated", "true");
+    return r;
+}
+
+int tool_evaluate(struct call *call, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *details;
+    const struct json_value *result;
+    const struct json_value *value;
+    struct mark mark;
+    int r;
+
+    mark_now(call->page, &mark);
+    r = ask(call, call->page->session, "Runtime.evaluate", &answer, err,
+            "{\"expression\":%s,\"returnByValue\":true,\"awaitPromise\":true,"
+            "\"userGesture\":true,\"allowUnsafeEvalBlockedByCSP\":true}",
+            text_of(call->arguments, "script"));
+    if (r == ERR_CANCELLED && call->page->dialog.is_open)
+        return add_outcome(call, &mark, false, err);
+    if (r < 0)
+        return r;
+    details = json_get(answer.result, STR("exceptionDetails"));
+    if (details != NULL) {
+        struct str words = text_of(json_get(details, STR("exception")), "description");
+
+        return err_set(err, ERR_TOOL_FAILED, "%.*s",
+                       STR_ARG(words.len > 0 ? words : text_of(details, "text")));
+    }
+    result = json_get(answer.result, STR("result"));
+    value = json_get(result, STR("value"));
+    if (value == NULL && text_of(result, "unserializableValue").len > 0)
+        return result_add(call, "result", "%s", text_of(result, "unserializableValue"));
+    return result_add(call, "result", "%v", value);
+}
+
+/* ---- the console and requests ---- */
+
+static void iso_time(int64_t ms, char out_text[CLOCK_ISO_BYTES])
+{
+    clock_format_iso(ms, out_text);
+}
+
+int tool_console(struct call *call, struct err *err)
+{
+    cleanup_buf struct buf list = BUF_INIT(TEXT_BYTES);
+    struct str level = text_of(call->arguments, "level");
+    struct page *page = call->page;
+    int r = 0;
+
+    for (size_t i = 0; i < page->message_count && r == 0; i++) {
+        const struct message *message = &page->messages[(page->message_first + i) % MAX_MESSAGES];
+        char when[CLOCK_ISO_BYTES];
+
+        if (level.len > 0 && !str_eq_c(level, message->level))
+            continue;
+        iso_time(message->at_ms, when);
+        r = jsonf(&list, "%r{\"level\":%z,\"text\":%z,\"timestamp\":%z}",
+                  list.len > 0 ? STR(",") : STR_EMPTY, message->level,
+                  message->text != NULL ? message->text : "", when);
+    }
+    if (flag_of(call->arguments, "clear"))
+        page->message_count = 0;
+    if (r == 0)
+        r = result_add(call, "entries", "[%r]", buf_view(&list));
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+/* What was sent back, if the browser still has it. */
+static int add_body(struct call *call, const struct request *request, struct buf *list)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    char session[ID_BYTES];
+    char id[ID_BYTES];
+    struct str body;
+    int r;
+
+    COPY(session, str_from(request->session));
+    COPY(id, str_from(request->id));
+    r = ask(call, session, "Network.getResponseBody", &answer, NULL, "{\"requestId\":%z}", id);
+    if (r < 0)
+        return r == ERR_TOOL_FAILED ? 0 : r;
+    body = text_of(answer.result, "body");
+    if (flag_of(answer.result, "base64Encoded"))
+        return jsonf(list, ",\"bodyBase64\":%s", str_slice(body, 0, BODY_CHARS / 4 * 4));
+    r = jsonf(list, ",\"body\":%s", str_slice(body, 0, BODY_CHARS));
+    return r == 0 && body.len > BODY_CHARS ? jsonf(list, ",\"bodyTruncated\":true") : r;
+}
+
+int tool_network(struct call *call, struct err *err)
+{
+    cleanup_buf struct buf list = BUF_INIT(TEXT_BYTES);
+    struct str filter = text_of(call->arguments, "filter");
+    bool has_bodies = flag_of(call->arguments, "bodies");
+    struct page *page = call->page;
+    uint64_t last = page->request_order;
+    int r = 0;
+
+    /* By number: while a body is waited for, more come. */
+    for (uint64_t order = 0; order <= last && r == 0; order++) {
+        const struct request *request = NULL;
+        char when[CLOCK_ISO_BYTES];
+
+        for (size_t i = 0; i < page->request_count; i++) {
+            const struct request *one = &page->requests[(page->request_first + i) % MAX_REQUESTS];
+
+            if (one->order >= order && one->order <= last) {
+                request = one;
+                break;
+            }
+        }
+        if (request == NULL)
+            break;
+        order = request->order;
+        if (request->url == NULL ||
+            (filter.len > 0 && !browser_glob(filter, str_from(request->url)) &&
+             str_find(str_from(request->url), filter) == SIZE_MAX))
+            continue;
+        iso_time(request->at_ms, when);
+        r = jsonf(&list,
+                  "%r{\"url\":%z,\"method\":%z,\"status\":%d,\"contentType\":%z,\"timestamp\":%z",
+                  list.len > 0 ? STR(",") : STR_EMPTY, request->url, request->method,
+                  (int64_t)request->status, request->type, when);
+        if (r == 0 && request->has_failed)
+            r = jsonf(&list, ",\"failed\":true");
+        if (r == 0 && has_bodies && request->is_done && !request->has_failed)
+            r = add_body(call, request, &list);
+        if (r == 0)
+            r = buf_append_char(&list, '}');
+    }
+    if (flag_of(call->arguments, "clear"))
+        page->request_count = 0;
+    if (r == 0)
+        r = result_add(call, "requests", "[%r]", buf_view(&list));
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+/* ---- cookies and storage ---- */
+
+/* Of the page's own site, or of the address that permission was asked for. */
+static int cookies_get(struct call *call, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    struct str url = text_of(call->arguments, "url");
+    int r = url.len > 0 ? ask(call, call->page->session, "Network.getCookies", &answer, err,
+                              "{\"urls\":[%s]}", url)
+                        : ask(call, call->page->session, "Network.getCookies", &answer, err, "{}");
+
+    return r == 0 ? result_add(call, "cookies", "%v", json_get(answer.result, STR("cookies"))) : r;
+}
+
+static int cookies_set(struct call *call, struct err *err)
+{
+    const struct json_value *cookies = json_get(call->arguments, STR("cookies"));
+    struct str host = page_host(call->page);
+    int64_t count = 0;
+    int r = 0;
+
+    json_each_item (cookie, cookies) {
+        struct str domain = text_of(cookie, "domain");
+        cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+
+        if (domain.len > 0 && domain.ptr[0] == '.')
+            domain = str_slice(domain, 1, domain.len);
+        /* Permission is for the page's host. */
+        if (domain.len > 0 && !str_eq(domain, host) &&
+            !(str_ends_with(host, domain) && host.len > domain.len &&
+              host.ptr[host.len - domain.len - 1] == '.'))
+            return err_set(
+                err, ERR_TOOL_FAILED,
+                "Cookies can be set for the page's own site only\nNavigate to %.*s first",
+                STR_ARG(domain));
+        {
+            cleanup_buf struct buf params = BUF_INIT(1 << 20);
+
+            r = jsonf(&params, "{\"url\":%z", call->page->url);
+            json_each_member (key, cookie)
+                if (r == 0)
+                    r = jsonf(&params, ",%s:%v", json_str(key), key + 1);
+            if (r == 0)
+                r = buf_append_char(&params, '}');
+            if (r < 0)
+                return err_set_plain(err, r);
+            r = ask(call, call->page->session, "Network.setCookie", &answer, err, "%r",
+                    buf_view(&params));
+        }
+        if (r < 0)
+            return r;
+        if (!flag_of(answer.result, "success"))
+            return err_set(err, ERR_TOOL_FAILED, "the browser refused the cookie '%.*s'",
+                           STR_ARG(text_of(cookie, "name")));
+        count++;
+    }
+    r = result_add(call, "set", "true");
+    return r == 0 ? result_add(call, "count", "%d", count) : r;
+}
+
+/* Those of the page's site alone. */
+static int cookies_clear(struct call *call, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *cookies;
+    int r = ask(call, call->page->session, "Network.getCookies", &answer, err, "{}");
+
+    cookies = r == 0 ? json_get(answer.result, STR("cookies")) : NULL;
+    if (cookies != NULL)
+        json_each_item (cookie, cookies)
+            if (r == 0)
+                r = ask(call, call->page->session, "Network.deleteCookies", NULL, err,
+                        "{\"name\":%s,\"domain\":%s,\"path\":%s}", text_of(cookie, "name"),
+                        text_of(cookie, "domain"), text_of(cookie, "path"));
+    return r == 0 ? result_add(call, "cleared", "true") : r;
+}
+
+int tool_cookies(struct call *call, struct err *err)
+{
+    struct str action = text_of(call->arguments, "action");
+
+    if (str_eq(action, STR("set")))
+        return cookies_set(call, err);
+    return str_eq(action, STR("clear")) ? cookies_clear(call, err) : cookies_get(call, err);
+}
+
+int tool_storage(struct call *call, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *result;
+    struct place place;
+    int r = place_main(call, &place, err);
+
+    if (r == 0)
+        r = script(call, &place, "storage", COMMAND_MS, &answer, &result, err,
+                   "{\"kind\":%s,\"action\":%s,\"data\":%v}", text_of(call->arguments, "kind"),
+                   text_of(call->arguments, "action"), json_get(call->arguments, STR("data")));
+    if (r < 0)
+        return r;
+    json_each_member (key, result)
+        if (r == 0) {
+            char name[32];
+
+            COPY(name, json_str(key));
+            r = result_add(call, name, "%v", key + 1);
+        }
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+/* ---- downloads ---- */
+
+static int read_whole(int fd, struct buf *out)
+{
+    while (true) {
+        ssize_t got;
+        int r = buf_reserve(out, 64 << 10);
+
+        if (r < 0)
+            return r;
+        got = read(fd, out->data + out->len, 64 << 10);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_from_errno(errno);
+        if (got == 0)
+            return 0;
+        out->len += (size_t)got;
+    }
+}
+
+/* The file itself goes to the front end, which writes it into the folder. */
+static int give_download(struct call *call, const struct download *download, struct err *err)
+{
+    cleanup_buf struct buf request = BUF_INIT(KEEPER_MAX_PACKET);
+    cleanup_buf struct buf bytes = BUF_INIT(BROWSER_MAX_MESSAGE / 2);
+    char room[KEEPER_MAX_PACKET];
+    struct str answer;
+    int fds[KEEPER_FDS] = {-1, -1};
+    int r = jsonf(&request, "{\"fetch\":%z}", download->id);
+
+    if (r == 0)
+        r = browser_keeper_ask(call->host->config.keeper_fd, buf_view(&request), room, &answer, fds,
+                               err);
+    if (r == 0 && fds[0] < 0)
+        r = err_set(err, ERR_TOOL_FAILED, "the file is not there any more");
+    if (r == 0) {
+        r = read_whole(fds[0], &bytes);
+        if (r == 0)
+            r = base64_append(&call->image, buf_view(&bytes));
+        if (r < 0)
+            err_set_plain(err, r);
+    }
+    if (fds[0] >= 0)
+        close(fds[0]);
+    return r;
+}
+
+static int write_download(struct call *call, struct buf *list, const struct download *download)
+{
+    int r;
+
+    (void)call;
+    r = jsonf(list, "%r{\"id\":%z,\"name\":%z,\"url\":%z,\"state\":%z,\"bytes\":%d}",
+              list->len > 0 ? STR(",") : STR_EMPTY, download->id, download->name,
+              download->url != NULL ? download->url : "", download->state, download->bytes);
+    return r;
+}
+
+int tool_downloads(struct call *call, struct err *err)
+{
+    cleanup_buf struct buf list = BUF_INIT(4 << 20);
+    struct str id = text_of(call->arguments, "id");
+    const struct host *host = call->host;
+    int r = 0;
+
+    for (size_t i = 0; i < host->download_count && r == 0; i++) {
+        const struct download *download = &host->downloads[i];
+
+        if (id.len > 0 && !str_eq_c(id, download->id))
+            continue;
+        if (id.len > 0 && !str_eq_c(STR("completed"), download->state))
+            return err_set(err, ERR_TOOL_FAILED, "the download is %s", download->state);
+        if (id.len > 0)
+            r = give_download(call, download, err);
+        if (r == 0)
+            r = write_download(call, &list, download);
+    }
+    if (r == 0 && id.len > 0 && list.len == 0)
+        return err_set(err, ERR_TOOL_FAILED, "there is no such download");
+    if (r == 0)
+        r = result_add(call, "downloads", "[%r]", buf_view(&list));
+    return r;
+}
