@@ -126,14 +126,15 @@ const struct option connect_options[CONNECT_OPTIONS] = {
     [CONNECT_OPTION_BROWSER] = {.name = "browser",
                                 .fallback = "yes",
                                 .group = "Consent",
-                                .help = "browser tools, which this version does not have"},
+                                .help = "tools for web pages, in a browser of their own"},
     [CONNECT_OPTION_BROWSER_DEFAULT] = {.name = "browser-default",
                                         .type = OPTION_TEXT,
                                         .env = "GATEHOUSE_BROWSER_DEFAULT",
                                         .old_env = "N8N_GATEWAY_BROWSER_DEFAULT",
                                         .placeholder = "NAME",
                                         .group = "Consent",
-                                        .help = "the browser of those"},
+                                        .help = "the browser that they start: chromium, chrome, "
+                                                "brave or edge"},
     [CONNECT_OPTION_CONFIRMATION] =
         {.name = "permission-confirmation",
          .type = OPTION_CHOICE,

@@ -164,6 +164,10 @@ class Scene(unittest.TestCase):
         self.assertTrue(text.startswith(REQUIRED), text)
         return json.loads(text.removeprefix(REQUIRED))
 
+    def offers_browser(self, server, daemon):
+        """Where none is installed, the log says that it was wanted."""
+        return "browser_click" in self.tools(server) or "browser tools are not available" in daemon.told
+
     def tools(self, server):
         return {tool["name"] for tool in server.state()["init"]["tools"]}
 

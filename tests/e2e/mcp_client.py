@@ -295,10 +295,11 @@ class Scene(unittest.TestCase):
         if (self.state / "gatehouse" / "temp").exists():  # else another one was used, and noted there
             left = {str(path.relative_to(self.state)) for path in self.state.rglob("*")}
             self.assertLessEqual({"gatehouse", "gatehouse/temp"}, left)
-            for name in left - {"gatehouse", "gatehouse/temp", ".n8n-gateway", ".local",
+            for name in left - {"gatehouse", "gatehouse/browser", "gatehouse/temp", ".n8n-gateway", ".local",
                                 ".local/state", ".local/state/gatehouse"}:
                 self.assertTrue(name.startswith(("gatehouse/audit.jsonl", "gatehouse/elsewhere-",
-                                                 "gatehouse/asks-", "gatehouse/noticeboard", "run",
+                                                 "gatehouse/asks-", "gatehouse/noticeboard", "gatehouse/browser/named-",
+                                                 "run",
                                                  ".n8n-gateway/settings.",
                                                  ".n8n-gateway/commands-with-network.lock")),
                                 name)

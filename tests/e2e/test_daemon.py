@@ -49,7 +49,7 @@ class Sessions(Scene):
         self.assertIn("@", init["hostIdentifier"])
         self.assertEqual({c["name"]: c["enabled"] for c in init["toolCategories"]},
                          {"filesystem": True, "shell": False, "screenshot": False,
-                          "mouse-keyboard": False, "browser": False})
+                          "mouse-keyboard": False, "browser": "browser_click" in self.tools(server)})
         self.assertEqual(init["toolCategories"][0]["writeAccess"], False)
         self.assertIn("read_file", self.tools(server))
         self.assertNotIn("write_file", self.tools(server))
@@ -359,7 +359,7 @@ class Refusals(Scene):
             (2, "given twice", ("--auto-confirm", "--dir", "/tmp", url, server.token, "/tmp")),
             (2, "maybe", ("--permission-shell", "maybe", url, server.token)),
             (2, "nothing", ("--auto-confirm", "--permission-filesystem-read", "deny",
-                            "--permission-browser", "allow", url, server.token)),
+                            "--permission-browser", "deny", url, server.token)),
             (2, "begin with /", ("--auto-confirm", "--shell-writable", "x", url, server.token)),
             (2, "without commands", ("--auto-confirm", OPEN, url, server.token)),
             (2, "have no effect", ("--auto-confirm", *SHELL, OPEN, "--shell-network", "none", url,

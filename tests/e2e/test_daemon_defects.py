@@ -384,9 +384,10 @@ class Flags(Scene):
         self.assertIn("toolhost confined", said["debug"])
 
     def test_permission_browser(self):
-        for flags, mode in ((), "ask"), (("--permission-browser", "deny"), "deny"):
-            told = self.connect(*flags)[1].end()[1]
-            self.assertIn(f"not available in this version group=browser permission={mode}", told)
+        for flags, is_offered in ((), True), (("--permission-browser", "deny"), False):
+            server, daemon = self.connect(*flags)
+            self.assertEqual(self.offers_browser(server, daemon), is_offered)
+            daemon.end()
 
     @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
     def test_shell_network_and_shell_writable(self):

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/jsonwrite.h"
+#include "browser/browsertools.h"
 #include "call/engine.h"
 #include "call/workers.h"
 #include "loop/timer.h"
@@ -28,8 +29,9 @@ enum {
 struct calls {
     struct calls_config config;
     struct confirmations *confirmations; /* where the instance asks */
-    struct provider_use providers[2];
+    struct provider_use providers[3];
     struct screen_tools *screen; /* NULL without a screen */
+    struct browser_tools *browser;
     struct open_questions questions;
     struct workers *workers;
     struct executor *executors[2];
@@ -509,6 +511,23 @@ void calls_end_session(struct calls *calls)
 
 /* ---- making ---- */
 
+static int make_browser(struct calls *calls)
+{
+    const struct browser_tools_config config = {
+        .client = calls->config.browser,
+        .loop = calls->config.loop,
+        .keeper = calls->config.keeper,
+        .form = TOOLRESULT_JSON,
+        .recorded = calls->config.recorded,
+        .is_headless = true,
+        .default_browser = calls->config.default_browser,
+    };
+    int r = config.client != NULL ? browser_tools_new(&config, &calls->browser, NULL) : 0;
+
+    calls->providers[2] = (struct provider_use){&browser_provider, calls->browser};
+    return r;
+}
+
 static int make_workers(struct calls *calls)
 {
     const struct workers_config config = {
@@ -533,6 +552,8 @@ static int make_workers(struct calls *calls)
 
     calls->providers[0] = (struct provider_use){&shell_provider, calls->config.shell};
     calls->providers[1] = (struct provider_use){&screen_provider, calls->screen};
+    if (r == 0)
+        r = make_browser(calls);
     return r == 0 ? workers_new(&config, &calls->workers) : r;
 }
 
@@ -612,6 +633,8 @@ void calls_free(struct calls *calls)
     if (calls == NULL)
         return;
     is_alone = calls_stop_workers(calls);
+    browser_tools_free(calls->browser);
+    calls->browser = NULL;
     confirmations_free(calls->confirmations);
     /* SAFETY: a thread that hangs counts there when it goes on, so it has it for good. */
     if (is_alone) {

@@ -11,6 +11,7 @@
 #include "asking/noticeboard.h"
 #include "base/jsonwrite.h"
 #include "base/log.h"
+#include "browser/client.h"
 #include "call/executor.h"
 #include "gatehouse/authority.h"
 #include "gateway/event.h"
@@ -43,9 +44,11 @@ struct calls_ended {
 struct calls_config {
     struct loop *loop;
     const struct log *log;
-    struct executor *files;       /* the toolhost; must outlive the calls */
-    struct shell *shell;          /* NULL: commands are not available */
-    struct screen_client *screen; /* NULL: there is none, or it is denied */
+    struct executor *files;         /* the toolhost; must outlive the calls */
+    struct shell *shell;            /* NULL: commands are not available */
+    struct screen_client *screen;   /* NULL: there is none, or it is denied */
+    struct browser_client *browser; /* the same */
+    const char *default_browser;    /* by name; empty: the first one there is */
     struct keeper *keeper;
     struct authority_scope *recorded; /* the scope under which calls are recorded; or NULL */
     struct str client;            /* as the audit log names the server; must outlive the calls */

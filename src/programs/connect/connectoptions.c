@@ -97,11 +97,17 @@ static void merge_write(const struct option_values *values, const struct setting
 static int merge_modes(const struct option_values *values, const struct settings *settings,
                        struct connect_choices *choices, struct err *err)
 {
+    const char *browser = options_text(values, CONNECT_OPTION_BROWSER_DEFAULT);
+
     choices->modes = settings->modes;
     for (size_t i = 0; i < array_size(group_options); i++)
         if (options_source(values, group_options[i].option) != OPTION_UNSET)
             choices->modes.of[group_options[i].group] =
                 (enum permission_mode)options_choice(values, group_options[i].option);
+    if (!options_is_on(values, CONNECT_OPTION_BROWSER))
+        choices->modes.of[CATALOG_BROWSER] = PERMISSION_DENY;
+    if (browser != NULL)
+        snprintf(choices->browser, sizeof(choices->browser), "%s", browser);
     merge_write(values, settings, choices);
     choices->modes.sensitive =
         (enum permission_mode)options_choice(values, CONNECT_OPTION_SENSITIVE);

@@ -24,6 +24,7 @@ struct connect_choices {
     const char *dir_advice;        /* where the folder came from, and what to do about it */
     struct permission_modes modes; /* effective ones, with write access considered */
     bool has_write_access;
+    char browser[16]; /* the one to start; empty: the first one there is */
     enum log_level log_level;
     struct settings_findings findings;
     char warnings[CONNECT_CHOICES_WARNINGS]

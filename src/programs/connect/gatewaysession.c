@@ -567,6 +567,8 @@ static int begin(struct gateway_session *session, struct err *err)
         .files = hostlink_executor(session->link),
         .shell = commands_shell(session->commands),
         .screen = session->screen,
+        .browser = session->browser,
+        .default_browser = config->choices->browser,
         .keeper = session->file_session->keeper,
         .recorded = session->file_session->folders[0].files,
         .client = str_from(config->url.host),
@@ -647,6 +649,8 @@ static int open_all(struct gateway_session *session, struct err *err)
     if (r == 0)
         gateway_session_open_screen(session);
     if (r == 0)
+        gateway_session_open_browser(session);
+    if (r == 0)
         r = gateway_session_write_words(session, err);
     if (r == 0)
         r = gateway_session_follow_rules(session, err);
@@ -709,8 +713,10 @@ void gateway_session_free(struct gateway_session *session)
         commands_free(session->commands);
     queries_free(session->queries);
     calls_free(session->calls);
-    if (!hangs)
+    if (!hangs) {
         screen_client_free(session->screen);
+        browser_client_free(session->browser);
+    }
     connection_free(session->connection);
     work_release(session->tree_work);
     hostlink_free(session->link);

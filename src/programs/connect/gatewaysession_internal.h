@@ -32,8 +32,9 @@ struct gateway_session {
     bool has_joined;        /* by token or resumed: the saved session is this one, or worthless */
     char name[GATEWAY_SESSION_NAME_BYTES];
     struct session *file_session;
-    struct commands *commands;    /* NULL: commands are not available */
-    struct screen_client *screen; /* NULL: there is none, or it is denied */
+    struct commands *commands;      /* NULL: commands are not available */
+    struct screen_client *screen;   /* NULL: there is none, or it is denied */
+    struct browser_client *browser; /* the same */
     struct ready_watch *rules;
     char host_state[PATH_MAX];
     char numbers[3][GATEWAY_SESSION_NUMBER_BYTES];
@@ -76,6 +77,7 @@ void gateway_session_tell_waiting(struct gateway_session *session, int64_t after
 int gateway_session_open_files(struct gateway_session *session, struct err *err);
 int gateway_session_open_commands(struct gateway_session *session, struct err *err);
 void gateway_session_open_screen(struct gateway_session *session);
+void gateway_session_open_browser(struct gateway_session *session);
 int gateway_session_write_words(struct gateway_session *session, struct err *err);
 int gateway_session_follow_rules(struct gateway_session *session, struct err *err);
 

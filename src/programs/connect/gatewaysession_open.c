@@ -106,6 +106,23 @@ void gateway_session_open_screen(struct gateway_session *session)
                   LOG_TEXT("why", why.message));
 }
 
+/* It starts with the first call: few sessions need one. */
+void gateway_session_open_browser(struct gateway_session *session)
+{
+    const struct browser_client_config config = {.libexec = session->config.libexec,
+                                                 .state_dir =
+                                                     session->file_session->state.state_path,
+                                                 .error_fd = STDERR_FILENO,
+                                                 .is_lazy = true};
+    struct err why = ERR_INIT;
+
+    if (session->config.choices->modes.of[CATALOG_BROWSER] == PERMISSION_DENY)
+        return;
+    if (browser_client_start(&config, &session->browser, &why) < 0)
+        log_write(session->config.log, LOG_INFO, "browser tools are not available",
+                  LOG_TEXT("why", why.message));
+}
+
 static void add_words(struct gateway_session *session, size_t *count, const char *option,
                       const char *value)
 {

@@ -227,11 +227,6 @@ static void tell_lacks(const struct program *program)
             log_write(&program->log, LOG_INFO, "not available in this version",
                       LOG_TEXT("group", catalog_group_name((enum catalog_group)i)),
                       LOG_TEXT("permission", permission_mode_name(modes->of[i])));
-    if (options_source(program->values, CONNECT_OPTION_BROWSER) == OPTION_FLAG ||
-        options_source(program->values, CONNECT_OPTION_BROWSER_DEFAULT) != OPTION_UNSET)
-        log_write(&program->log, LOG_WARN,
-                  "there are no browser tools here, so --no-browser and --browser-default change "
-                  "nothing");
     tell_settings(program);
     if (program->asks_here && program->console == NULL)
         log_write(&program->log, LOG_WARN,

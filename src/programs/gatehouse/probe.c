@@ -276,7 +276,7 @@ const struct probe probes[] = {
     {"display", "Display", "screenshots, mouse and keyboard",
      "agents cannot use the screen; other tools are not affected", probe_display},
     {"browser", "Browser", "controls web pages for the agent",
-     "nothing yet: this version has no tools for a browser", probe_browser},
+     "no tools for web pages (--permission-browser)", probe_browser},
 };
 const size_t probe_count = array_size(probes);
 

@@ -6,6 +6,7 @@
 #include "base/jsonwrite.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "browser/browsertools.h"
 #include "files/resources.h"
 #include "screen/screentools.h"
 #include "shell/shellprovider.h"
@@ -21,7 +22,8 @@ static bool has_tool(const struct front_config *config, const struct catalog_too
 {
     return toolbox_has(config->box, tool) ||
            (config->shell != NULL && provider_owns(&shell_provider, tool)) ||
-           (config->screen != NULL && provider_owns(&screen_provider, tool));
+           (config->screen != NULL && provider_owns(&screen_provider, tool)) ||
+           (config->browser != NULL && provider_owns(&browser_provider, tool));
 }
 
 static int choose_tools(struct about *about, const struct front_config *config)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "browser/browsertools.h"
 #include "call/engine.h"
 #include "call/workers.h"
 #include "files/filesprovider.h"
@@ -33,8 +34,9 @@ struct calls {
     struct calls_events events;
     struct addresses addresses;
     struct screen_tools *screen; /* NULL without a screen */
+    struct browser_tools *browser;
     struct open_questions questions;
-    struct provider_use providers[4];
+    struct provider_use providers[5];
     struct workers *workers;
     struct executor *executor;
     struct call_engine *engine;
@@ -354,6 +356,23 @@ static int make_screen(struct calls *calls)
     return r;
 }
 
+static int make_browser(struct calls *calls)
+{
+    const struct browser_tools_config config = {
+        .client = calls->config.browser,
+        .loop = calls->config.loop,
+        .keeper = calls->config.keeper,
+        .form = calls->config.result_form,
+        .recorded = calls->config.files,
+        .is_headless = true,
+        .own_ports = {calls->config.own_port},
+    };
+    int r = config.client != NULL ? browser_tools_new(&config, &calls->browser, NULL) : 0;
+
+    calls->providers[4] = (struct provider_use){&browser_provider, calls->browser};
+    return r;
+}
+
 int calls_new(const struct front_config *config, const struct calls_events *events,
               struct calls **out_calls)
 {
@@ -372,6 +391,8 @@ int calls_new(const struct front_config *config, const struct calls_events *even
     calls->providers[1] = (struct provider_use){&shell_provider, config->shell};
     calls->providers[2] = (struct provider_use){&addresses_provider, &calls->addresses};
     r = make_screen(calls);
+    if (r == 0)
+        r = make_browser(calls);
     if (r == 0)
         r = make_parts(calls);
     if (r < 0) {
@@ -396,6 +417,8 @@ void calls_end(struct calls *calls)
     }
     if (calls->workers != NULL)
         workers_stop(calls->workers); /* subscriptions end with it */
+    browser_tools_free(calls->browser);
+    calls->browser = NULL;
 }
 
 void calls_free(struct calls *calls)

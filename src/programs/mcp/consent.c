@@ -63,6 +63,8 @@ int consent_init(struct consent *consent, const struct option_values *values, st
         (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_SHELL);
     modes->of[CATALOG_COMPUTER] =
         (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_COMPUTER);
+    modes->of[CATALOG_BROWSER] =
+        (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_BROWSER);
     modes->sensitive = (enum permission_mode)options_choice(values, MCP_OPTION_SENSITIVE);
     add_writable(consent, values);
     r = permission_modes_constrain(modes, err);

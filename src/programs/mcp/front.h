@@ -9,6 +9,7 @@
 
 #include "asking/noticeboard.h"
 #include "base/log.h"
+#include "browser/client.h"
 #include "files/toolbox.h"
 #include "loop/loop.h"
 #include "permission/questionqueue.h"
@@ -23,6 +24,8 @@ struct front_config {
     struct client_roots *client_roots; /* to set from the client's roots; NULL: they are ignored */
     struct shell *shell;               /* NULL: commands are not available */
     struct screen_client *screen;      /* NULL: there is none, or it is not allowed */
+    struct browser_client *browser;    /* the same */
+    uint16_t own_port;                 /* where we listen; 0: nowhere */
     enum toolresult_form result_form;
     struct keeper *keeper;
     struct noticeboard *board;            /* tells other programs of open questions */

@@ -14,6 +14,7 @@
 #include "base/options/options.h"
 #include "base/rand.h"
 #include "base/secret.h"
+#include "browser/client.h"
 #include "cli/mcp.h"
 #include "cli/output.h"
 #include "cli/runner.h"
@@ -57,6 +58,7 @@ struct program {
     struct consent consent;
     struct commands *commands; /* NULL: none are run */
     struct screen_client *screen;
+    struct browser_client *browser;
     struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
@@ -362,6 +364,22 @@ static void open_screen(struct program *program)
                   LOG_TEXT("why", why.message));
 }
 
+/* ---- the browser: the same ---- */
+
+static void open_browser(struct program *program)
+{
+    const struct browser_client_config config = {.libexec = GATEHOUSE_LIBEXECDIR,
+                                                 .state_dir = program->session->state.state_path,
+                                                 .error_fd = STDERR_FILENO};
+    struct err why = ERR_INIT;
+
+    if (program->consent.session.modes.of[CATALOG_BROWSER] == PERMISSION_DENY)
+        return;
+    if (browser_client_start(&config, &program->browser, &why) < 0)
+        log_write(&program->log, LOG_WARN, "browser tools are disabled",
+                  LOG_TEXT("why", why.message));
+}
+
 /* ---- walls, then input ---- */
 
 static int confine(struct program *program, struct err *err)
@@ -397,6 +415,7 @@ static int open_front(struct program *program, const struct option_values *value
         .client_roots = program->session->client_roots,
         .shell = commands_shell(program->commands),
         .screen = program->screen,
+        .browser = program->browser,
         .result_form = program->session->result_form,
         .keeper = program->session->keeper,
         .queue = program->consent.queue,
@@ -489,6 +508,7 @@ static void close_all(struct program *program)
         loop_free(program->loop);
     }
     screen_client_free(program->screen);
+    browser_client_free(program->browser);
     if (program->session != NULL)
         write_record(program);
     session_close(program->session);
@@ -571,6 +591,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
         r = open_commands(&program, values, err);
     if (r == 0 && !is_tried)
         open_screen(&program);
+    if (r == 0 && !is_tried)
+        open_browser(&program);
     if (r == 0 && !is_tried)
         consent_listen(&program.consent, &program.log);
     if (r == 0 && is_tried)

@@ -1,0 +1,355 @@
+#!/usr/bin/env python3
+"""Web pages in a real Chromium, over MCP: what agents see and do, and where they cannot go."""
+import base64
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+import mcp_client
+from consent_scene import Consent
+from mcp_client import PATIENCE, session_members
+
+HERE = pathlib.Path(__file__).resolve().parent
+# The site is beside us, or with its pages in a copy for an ordinary user.
+SITE = next(path for path in (HERE.parent / "browser" / "site_server.py", HERE / "browser" / "site_server.py") if path.exists())
+PAGES = next(path for path in (SITE.parent / "site", HERE / "site") if path.exists())
+CHROMIUM = "/usr/lib/chromium/chromium"
+OPEN = ("--permission-browser", "allow")
+
+
+def load_site():
+    """A module of that name is already there."""
+    spec = importlib.util.spec_from_file_location("browser_site", SITE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.HERE = PAGES
+    return module.Site()
+
+
+def ref_of(snapshot, words):
+    """The ref in the line that contains these words."""
+    for line in snapshot.splitlines():
+        found = re.search(r"\[ref=(\w+)\]", line)
+        if words in line and found:
+            return {"ref": found.group(1)}
+    raise AssertionError(f"no {words!r} in:\n{snapshot}")
+
+
+@unittest.skipUnless(os.path.exists(CHROMIUM), "chromium is not installed")
+class InBrowser(Consent):
+    def setUp(self):
+        super().setUp()
+        self.site = load_site()
+        self.addCleanup(self.site.__exit__)
+        self.here, self.other = self.site.addresses["http"], self.site.addresses["other"]
+        self.allow("127.0.0.1")
+
+    def allow(self, host):
+        self.settings.parent.mkdir(mode=0o700, exist_ok=True)
+        subprocess.run([mcp_client.GATEHOUSE, "rules", "add", "allow", "browser", f"host:{host}", "--settings-dir",
+                        self.settings.parent], check=True, capture_output=True,
+                       env={"HOME": str(self.state), "XDG_STATE_HOME": str(self.state), "PATH": "/usr/bin:/bin"})
+
+    def serve(self, *flags, connects=True):
+        server = self.begin(*(flags or OPEN))
+        if connects:
+            self.ok(server, "browser_connect")
+        return server
+
+    def ok(self, server, tool, **arguments):
+        result = server.call(tool, **arguments)
+        self.assertFalse(result.get("isError"), result)
+        return result.get("structuredContent", result)
+
+    def fails(self, server, tool, **arguments):
+        result = server.call(tool, **arguments)
+        self.assertTrue(result.get("isError"), result)
+        return json.dumps(result)
+
+    def go(self, server, path, **arguments):
+        return self.ok(server, "browser_navigate", url=path if "://" in path else f"{self.here}/{path}", **arguments)
+
+    def text(self, server, expression):
+        return self.ok(server, "browser_evaluate", script=expression)["result"]
+
+    def browsers(self, server):
+        """Processes of the browser; those of other tests are in other sessions."""
+        found = []
+        for pid in os.listdir("/proc"):
+            try:
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0].startswith(b"/usr/lib/chromium/") and any(str(self.state).encode() in word for word in words):
+                found.append(int(pid))
+        return found
+
+    def profiles(self):
+        return [path.name for place in self.state.rglob("browser") if place.is_dir() for path in place.iterdir()]
+
+    def wait_for(self, found):
+        end = time.monotonic() + PATIENCE
+        while not found():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+
+
+class Pages(InBrowser):
+    def test_a_page_is_read_and_used(self):
+        server = self.serve(connects=False)
+        self.assertIn("Not connected to a browser", self.fails(server, "browser_snapshot"))
+        connected = self.ok(server, "browser_connect")
+        self.assertRegex(connected["browser"], "Chrome/")
+        self.assertEqual([page["url"] for page in connected["pages"]], ["about:blank"])
+        went = self.go(server, "forms.html")
+        self.assertEqual((went["title"], went["status"]), ("Forms", 200))
+        field = ref_of(went["snapshot"], '"Full name"')
+        typed = self.ok(server, "browser_type", element=field, text="Zoë !@ 日本", clear=True)
+        self.assertTrue(typed["typed"])
+        self.assertEqual(self.text(server, "document.getElementById('name').value"), "Zoë !@ 日本")
+        self.ok(server, "browser_type", element=field, text="pasted", clear=True, mode="paste")
+        self.assertEqual(self.text(server, "document.getElementById('name').value"), "pasted")
+        self.ok(server, "browser_press", keys="Control+a")
+        self.ok(server, "browser_press", keys="Delete")
+        self.assertEqual(self.text(server, "document.getElementById('name').value"), "")
+        seen = self.ok(server, "browser_snapshot", find="Full name")["snapshot"]
+        self.assertIn(field["ref"], seen)  # the same as before
+        self.assertNotIn("Fruits", seen)
+        filled = self.ok(server, "browser_fill_form", fields=[
+            {"element": field, "value": "Ann"}, {"element": ref_of(went["snapshot"], '"Amount"'), "value": "5"}])
+        self.assertEqual(filled["filled"], 2)
+        self.assertEqual(self.text(server, "document.getElementById('name').value"), "Ann")
+        picture = server.call("browser_screenshot")["content"][0]
+        self.assertEqual(picture["mimeType"], "image/png")
+        self.assertTrue(base64.b64decode(picture["data"]).startswith(b"\x89PNG"))
+        pdf = self.ok(server, "browser_pdf")
+        self.assertTrue(base64.b64decode(pdf["pdf"]).startswith(b"%PDF"))
+        self.assertGreaterEqual(pdf["pages"], 1)
+        self.ok(server, "browser_storage", kind="local", action="set", data={"a": "b"})
+        self.assertEqual(self.ok(server, "browser_storage", kind="local", action="get")["data"], {"a": "b"})
+        self.ok(server, "browser_cookies", action="set", cookies=[{"name": "c", "value": "d"}])
+        self.assertEqual([cookie["value"] for cookie in self.ok(server, "browser_cookies", action="get")["cookies"]], ["d"])
+        self.ok(server, "browser_cookies", action="clear")
+        self.assertEqual(self.ok(server, "browser_cookies", action="get")["cookies"], [])
+        self.assertIn("# Forms", self.ok(server, "browser_content")["content"])
+        self.assertEqual(self.go(server, "status/404")["status"], 404)
+        self.assertIn("Stale element ref", self.fails(server, "browser_click", element=field))
+        self.assertEqual(self.ok(server, "browser_back")["title"], "Forms")
+        self.assertEqual(self.ok(server, "browser_forward")["title"], "Status 404")
+        self.assertEqual(self.ok(server, "browser_reload")["title"], "Status 404")
+        requests = self.ok(server, "browser_network", filter="*status*")["requests"]
+        self.assertEqual({request["status"] for request in requests}, {404})
+        self.assertEqual(self.ok(server, "browser_resize", width=400, height=700)["width"], 400)
+        self.assertEqual(self.text(server, "innerWidth"), 400)
+
+    def test_dialogs_never_block(self):
+        server = self.serve()
+        seen = self.go(server, "dialogs.html")["snapshot"]
+        clicked = self.ok(server, "browser_click", element=ref_of(seen, '"Alert"'))
+        self.assertEqual(clicked["modalStates"][0]["message"], "Hello")
+        self.assertIn("A dialog is open", self.fails(server, "browser_snapshot"))
+        self.assertEqual(self.ok(server, "browser_dialog", action="accept")["dialogType"], "alert")
+        self.ok(server, "browser_click", element=ref_of(seen, '"Prompt"'))
+        self.ok(server, "browser_dialog", action="accept", text="Bob")
+        self.assertEqual(self.text(server, "document.getElementById('out').textContent"), "Bob")
+        self.ok(server, "browser_click", element=ref_of(seen, '"Confirm"'))
+        self.ok(server, "browser_dialog", action="dismiss")
+        self.assertEqual(self.text(server, "document.getElementById('out').textContent"), "false")
+        # One that a script opens, while another call waits.
+        waiting = server.call_message("browser_evaluate", {"script": "prompt('Name?')"})
+        server.send(waiting)
+        self.assertIn("modalStates", server.result(waiting["id"])["structuredContent"])
+        self.ok(server, "browser_dialog", action="dismiss")
+        self.ok(server, "browser_click", element=ref_of(seen, '"Alert later"'))
+        self.assertEqual(self.ok(server, "browser_dialog", action="accept")["dialogType"], "alert")
+
+    def test_frames_popups_and_dragging(self):
+        self.allow("localhost")
+        server = self.serve()
+        self.go(server, "frames.html", waitUntil="load")
+        seen = self.ok(server, "browser_snapshot")["snapshot"]
+        buttons = [line for line in seen.splitlines() if "Inner button" in line]
+        self.assertEqual(len(buttons), 3, seen)
+        self.assertIn("Deep button", seen)
+        for line in buttons:
+            self.ok(server, "browser_click", element=ref_of(line, "Inner button"))
+        seen = self.ok(server, "browser_snapshot")["snapshot"]
+        self.assertEqual(seen.count('button "Clicked"'), 3, seen)
+        self.ok(server, "browser_click", element=ref_of(seen, "Deep button"))
+
+        seen = self.go(server, "drag.html")["snapshot"]
+        self.ok(server, "browser_drag", **{"from": {"selector": "#item"}, "to": {"selector": "#zone"}})
+        self.assertEqual(self.text(server, "log.textContent"), "dropped hello")
+        self.ok(server, "browser_drag", **{"from": {"selector": "#handle"}, "to": {"selector": "#place"}})
+        self.assertEqual(self.text(server, "log.textContent"), "placed after several moves")
+
+        seen = self.go(server, "popups.html")["snapshot"]
+        opened = self.ok(server, "browser_click", element=ref_of(seen, '"New tab"'))["newTabs"]
+        self.ok(server, "browser_wait", pageId=opened[0]["id"], text="Inside")
+        self.ok(server, "browser_tab_focus", pageId=opened[0]["id"])
+        pages = self.ok(server, "browser_tab_list")["pages"]
+        self.assertEqual([(page["active"], page["url"]) for page in pages],
+                         [(False, f"{self.here}/popups.html"), (True, f"{self.here}/inner.html")])
+        self.assertTrue(self.ok(server, "browser_tab_close", pageId=opened[0]["id"])["closed"])
+        other = self.ok(server, "browser_tab_open", url=f"{self.here}/rows/20")
+        self.assertEqual(other["title"], "20 rows")
+
+    def test_actions_wait_for_what_they_cause(self):
+        server = self.serve()
+        seen = self.go(server, "moving.html")["snapshot"]
+        for name in ("Slides", "Far below", "In a scroller", "Half covered"):
+            self.ok(server, "browser_click", element=ref_of(seen, f'"{name}"'))
+        self.assertEqual(self.text(server, "document.getElementById('log').textContent"),
+                         "nothing|Slides|Far below|In a scroller|Half covered")
+        self.assertIn("covered", self.fails(server, "browser_click", element=ref_of(seen, '"Covered"'), timeoutMs=300))
+        self.text(server, "setTimeout(() => { document.getElementById('soon').disabled = false }, 200)")
+        self.ok(server, "browser_click", element={"selector": "#soon"})
+        self.text(server, "document.title = 'no'; fetch('/slow/100').then(() => { document.title = 'fetched' }); 1")
+        self.ok(server, "browser_wait", predicate="document.title == 'fetched'")
+        self.assertIn("Timed out", self.fails(server, "browser_wait", url="*nowhere*", timeoutMs=50))
+        self.ok(server, "browser_evaluate", script="console.warn('careful', {a: 1}); setTimeout(() => { throw new Error('oops') }, 0); 1")
+        self.wait_for(lambda: "oops" in json.dumps(self.ok(server, "browser_console", level="error")))
+        self.assertIn("careful", json.dumps(self.ok(server, "browser_console", level="warn")))
+        self.assertIn("nope is not defined", self.fails(server, "browser_evaluate", script="nope"))
+        # A link: the call ends when the next page is there.
+        self.text(server, "document.body.innerHTML = '<a href=\"/slow/300\">Go</a>'; 1")
+        self.ok(server, "browser_click", element={"selector": "text=Go"})
+        self.assertEqual(self.text(server, "document.title"), "Slow")
+
+
+class Borders(InBrowser):
+    def test_pages_go_only_where_they_may(self):
+        server = self.serve()
+        for address in ("file:///etc/passwd", "chrome://settings", "view-source:http://example.com"):
+            self.assertIn("only http and https", self.fails(server, "browser_navigate", url=address))
+        for address in ("http://10.1.2.3/", "http://192.168.0.1/", "http://[::1]/", "http://0x7f000001.1/", "http://x.local/"):
+            self.assertTrue(self.fails(server, "browser_navigate", url=address), address)
+        self.assertIn("Gatehouse itself", self.fails(server, "browser_navigate", url="http://127.0.0.1:7655/"))
+        self.assertIn("private network", self.fails(server, "browser_navigate", url=f"{self.other}/forms.html"))
+        # A redirect, a link, a form, a popup and a frame do not lead there either.
+        self.assertIn("localhost", self.fails(server, "browser_navigate",
+                                              url=f"{self.here}/redirect/302?to={self.other}/forms.html"))
+        self.go(server, "index.html")
+        blocked = self.text(server, f"document.body.innerHTML = '<a href=\"{self.other}/forms.html\">Away</a>'; 1")
+        blocked = self.ok(server, "browser_click", element={"selector": "text=Away"})["blocked"]
+        self.assertEqual(blocked["host"], "localhost")
+        seen = self.go(server, "popups.html")["snapshot"]
+        self.ok(server, "browser_click", element=ref_of(seen, '"Redirected popup"'))
+        self.ok(server, "browser_click", element=ref_of(seen, '"Open other site"'))
+        for page in self.ok(server, "browser_tab_list")["pages"][1:]:
+            self.assertNotIn("Inside", json.dumps(server.call("browser_snapshot", pageId=page["id"])))
+        self.go(server, "frames.html", waitUntil="load")
+        self.assertEqual(self.ok(server, "browser_snapshot")["snapshot"].count("Inner button"), 2)
+        self.assertEqual(self.text(server, f"fetch('{self.other}/api/x', {{mode: 'no-cors'}}).then(() => 'got', () => 'refused')"),
+                         "refused")
+
+    def test_the_user_is_asked_for_each_host(self):
+        self.settings.unlink()
+        server = self.serve("--permission-browser", "ask")
+        question, result = self.decide(server, "Deny once", "browser_navigate", url=f"{self.here}/forms.html")
+        self.assertIn("Opens a page on 127.0.0.1", question["message"])
+        self.assertTrue(result["isError"])
+        _, result = self.decide(server, "Allow for this session", "browser_navigate", url=f"{self.here}/forms.html")
+        self.assertEqual(result["structuredContent"]["title"], "Forms")
+        self.ok(server, "browser_snapshot")  # not asked again
+        self.assertIn("localhost", self.fails(server, "browser_navigate",
+                                              url=f"{self.here}/redirect/302?to={self.other}/forms.html"))
+
+    def test_nothing_is_offered_unless_the_user_opened_it(self):
+        server = self.serve("--permission-filesystem-read", "allow", connects=False)
+        names = [tool["name"] for tool in server.request("tools/list")["tools"]]
+        self.assertFalse([name for name in names if name.startswith("browser_")])
+
+    def test_the_parts_of_the_browser_are_confined(self):
+        server = self.serve()
+        self.go(server, "forms.html")
+        found = self.browsers(server)
+        self.assertTrue(found)
+        for pid in found:
+            status = pathlib.Path(f"/proc/{pid}/status").read_text()
+            self.assertRegex(status, r"NoNewPrivs:\s+1")
+            self.assertRegex(status, r"Seccomp:\s+2")
+            self.assertNotIn(b"--no-sandbox", pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+            self.assertNotEqual(os.readlink(f"/proc/{pid}/ns/user"), os.readlink("/proc/self/ns/user"))
+            self.assertFalse(os.path.exists(f"/proc/{pid}/root{self.root}"))
+        renderers = [pid for pid in found if b"--type=renderer" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+        spaces = {os.readlink(f"/proc/{pid}/ns/user") for pid in found}
+        self.assertTrue(renderers)
+        self.assertGreater(len(spaces), 1)  # Chromium's own sandbox is inside ours
+
+
+class Ends(InBrowser):
+    def test_nothing_is_left(self):
+        server = self.serve()
+        self.assertTrue(self.browsers(server))
+        self.ok(server, "browser_disconnect")
+        self.assertEqual(self.browsers(server), [])
+        self.assertEqual(self.profiles(), [])
+        self.ok(server, "browser_connect")
+        server.end()
+        self.assertEqual(server.wait(), 0)
+        self.assertEqual(self.browsers(server), [])
+        self.assertEqual(self.profiles(), [])
+
+    def test_a_killed_server_takes_its_browser_along(self):
+        server = self.serve()
+        self.assertTrue(self.browsers(server))
+        os.kill(server.pid, signal.SIGKILL)
+        self.wait_for(lambda: not self.browsers(server))
+        self.wait_for(lambda: not self.profiles())
+        self.servers.remove(server)  # it leaves its journal
+        server.discard()
+
+    def test_a_killed_companion_leaves_no_process_and_its_profile_is_swept(self):
+        server = self.serve()
+        self.assertTrue(self.profiles())
+        for pid in session_members(server.pid):
+            if b"gatehouse-browser" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+        self.wait_for(lambda: not self.browsers(server))
+        self.assertIn("restart Gatehouse", self.fails(server, "browser_snapshot"))
+        server.discard()
+        self.serve()
+        self.assertEqual(len(self.profiles()), 1)
+
+    def test_a_browser_that_dies_is_told_once_and_started_again(self):
+        server = self.serve()
+        self.go(server, "forms.html")
+        main = [pid for pid in self.browsers(server)
+                if b"--type=" not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+        for pid in main:
+            os.kill(pid, signal.SIGKILL)
+        self.wait_for(lambda: not self.browsers(server))
+        self.assertIn("has ended", self.fails(server, "browser_snapshot"))
+        self.ok(server, "browser_connect")
+        self.assertEqual(self.go(server, "forms.html")["title"], "Forms")
+        renderer = [pid for pid in self.browsers(server)
+                    if b"--type=renderer" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+        for pid in renderer:
+            os.kill(pid, signal.SIGKILL)
+        self.assertIn("crashed", self.fails(server, "browser_evaluate", script="new Promise(() => {})"))
+        self.assertEqual(self.go(server, "forms.html")["title"], "Forms")
+
+    def test_a_named_profile_keeps_cookies_and_has_one_owner(self):
+        server = self.serve(connects=False)
+        self.ok(server, "browser_connect", mode="persistent", profile="work")
+        self.go(server, "index.html")
+        self.ok(server, "browser_cookies", action="set",
+                cookies=[{"name": "kept", "value": "yes", "expires": time.time() + 100000}])
+        second = self.serve(connects=False)
+        self.assertIn("in use", self.fails(second, "browser_connect", mode="persistent", profile="work"))
+        self.assertIn("letters", self.fails(second, "browser_connect", mode="persistent", profile="../x"))
+        self.ok(server, "browser_disconnect")
+        self.ok(second, "browser_connect", mode="persistent", profile="work")
+        self.go(second, "index.html")
+        self.assertEqual([cookie["name"] for cookie in self.ok(second, "browser_cookies", action="get")["cookies"]], ["kept"])
+
+
+if __name__ == "__main__":
+    mcp_client.main(needed=[SITE, *PAGES.iterdir()])
