@@ -156,9 +156,6 @@ void host_close_link(struct host *host)
         close(link->out.fd);
     link->out.fd = -1;
     pages_clear(host);
-    for (size_t i = 0; i < host->download_count; i++)
-        free(host->downloads[i].url);
-    host->download_count = 0;
     link_unref(link);
     wake(host);
 }
@@ -293,7 +290,6 @@ static const struct {
     {STR_LITERAL("browser_hover"), tool_hover, true, true},
     {STR_LITERAL("browser_press"), tool_press, true, true},
     {STR_LITERAL("browser_scroll"), tool_scroll, true, true},
-    {STR_LITERAL("browser_upload"), tool_upload, true, true},
     {STR_LITERAL("browser_dialog"), tool_dialog, true, false},
     {STR_LITERAL("browser_snapshot"), tool_snapshot, true, true},
     {STR_LITERAL("browser_screenshot"), tool_screenshot, true, true},
@@ -305,7 +301,6 @@ static const struct {
     {STR_LITERAL("browser_wait"), tool_wait, true, true},
     {STR_LITERAL("browser_cookies"), tool_cookies, true, false},
     {STR_LITERAL("browser_storage"), tool_storage, true, true},
-    {STR_LITERAL("browser_downloads"), tool_downloads, false, false},
     {STR_LITERAL("browser_resize"), tool_resize, true, false},
 };
 

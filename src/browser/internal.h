@@ -30,7 +30,6 @@ enum {
     MAX_CALLS = 64,
     MAX_MESSAGES = 300, /* of the console, of a page */
     MAX_REQUESTS = 500, /* of a page */
-    MAX_DOWNLOADS = 200,
     MESSAGE_BYTES = 2000,
     COMMAND_MS = 30000,
     ACTION_MS = 5000, /* for an element to become usable */
@@ -123,8 +122,6 @@ struct page {
     struct list frames;
     size_t frame_count;
     struct dialog dialog;
-    char chooser[ID_BYTES]; /* session of a file chooser that is open; or empty */
-    int64_t chooser_node;
     char *drag; /* what the page drags, as JSON; or NULL */
     struct message messages[MAX_MESSAGES];
     size_t message_first;
@@ -136,14 +133,6 @@ struct page {
     size_t request_count;
     uint64_t request_order;
     char agreed[HOST_BYTES]; /* where a call that runs may lead it; or empty */
-};
-
-struct download {
-    char id[ID_BYTES];
-    char *url;
-    char name[256];
-    char state[16];
-    int64_t bytes;
 };
 
 /* A question to the front end, whether a page may go to a host. */
@@ -167,7 +156,6 @@ struct host {
     bool was_lost; /* and nobody was told */
     char browser[32];
     char mode[16];
-    char downloads_path[512]; /* as the browser sees it */
     struct list pages;
     size_t page_count;
     uint64_t page_order;
@@ -176,8 +164,6 @@ struct host {
     size_t call_count;
     struct list checks;
     int64_t last_check;
-    struct download downloads[MAX_DOWNLOADS];
-    size_t download_count;
     bool has_news; /* of pages, for the front end */
     bool is_over;
 };
@@ -301,9 +287,9 @@ typedef int tool_fn(struct call *call, struct err *err);
 tool_fn tool_connect, tool_disconnect, tool_tab_open, tool_tab_list, tool_tab_focus, tool_tab_close;
 tool_fn tool_navigate, tool_back, tool_forward, tool_reload, tool_dialog, tool_wait;
 tool_fn tool_click, tool_type, tool_select, tool_drag, tool_hover, tool_press, tool_scroll;
-tool_fn tool_upload, tool_fill_form, tool_click_xy;
+tool_fn tool_fill_form, tool_click_xy;
 tool_fn tool_snapshot, tool_screenshot, tool_content, tool_evaluate, tool_console, tool_pdf;
-tool_fn tool_network, tool_cookies, tool_storage, tool_downloads, tool_resize;
+tool_fn tool_network, tool_cookies, tool_storage, tool_resize;
 
 /* '*' is anything, '?' one character. */
 bool browser_glob(struct str pattern, struct str text);

@@ -28,7 +28,6 @@ enum {
     MAX_WORDS = 48,
     PIPE_BYTES = 1 << 20,
     END_MS = 5000,
-    ANSWER_MS = 30000,
     EXIT_IN_USE = 21, /* of Chromium: another one has the profile */
 };
 
@@ -105,13 +104,7 @@ static size_t write_words(const struct browser_keeper *keeper, const struct laun
 static int make_box(struct browser_keeper *keeper, struct box **out_box, struct err *err)
 {
     char data[PATH_MAX];
-    char downloads[PATH_MAX];
-    char uploads[PATH_MAX];
-    const struct box_place places[] = {
-        {.path = data, .access = BOX_WRITE},
-        {.path = downloads, .access = BOX_WRITE},
-        {.path = uploads, .access = BOX_READ},
-    };
+    const struct box_place places[] = {{.path = data, .access = BOX_WRITE}};
     const struct box_plan plan = {
         .places = places,
         .place_count = array_size(places),
@@ -120,10 +113,7 @@ static int make_box(struct browser_keeper *keeper, struct box **out_box, struct 
         .holds_sandboxes = true,
     };
 
-    if (snprintf(data, sizeof(data), "%s/" PROFILE_DATA, keeper->profile.path) >= PATH_MAX ||
-        snprintf(downloads, sizeof(downloads), "%s/" PROFILE_DOWNLOADS, keeper->profile.path) >=
-            PATH_MAX ||
-        snprintf(uploads, sizeof(uploads), "%s/" PROFILE_UPLOADS, keeper->profile.path) >= PATH_MAX)
+    if (snprintf(data, sizeof(data), "%s/" PROFILE_DATA, keeper->profile.path) >= PATH_MAX)
         return err_set_plain(err, ERR_TOO_LARGE);
     return box_new(&plan, out_box, err);
 }
@@ -228,11 +218,10 @@ static int launch_browser(struct browser_keeper *keeper, const struct launch *la
 /* ---- requests ---- */
 
 static void answer(const struct browser_keeper *keeper, int error, const char *message,
-                   const char *path, const int *fds, size_t fd_count)
+                   const int *fds, size_t fd_count)
 {
     cleanup_buf struct buf text = BUF_INIT(KEEPER_MAX_PACKET);
-    int r =
-        jsonf(&text, "{\"error\":%d,\"message\":%z,\"path\":%z}", (int64_t)error, message, path);
+    int r = jsonf(&text, "{\"error\":%d,\"message\":%z}", (int64_t)error, message);
 
     if (r == 0)
         (void)packet_send(keeper->config->socket, buf_view(&text), fds, fd_count, 0);
@@ -242,7 +231,6 @@ static void on_launch(struct browser_keeper *keeper, const struct json_value *wi
 {
     struct launch launch = {
         .mode = STR_EMPTY, .profile = STR_EMPTY, .browser = STR_EMPTY, .is_headless = false};
-    char path[PATH_MAX];
     struct err err = ERR_INIT;
     int fds[2];
     int r;
@@ -253,11 +241,10 @@ static void on_launch(struct browser_keeper *keeper, const struct json_value *wi
     (void)json_get_bool(wish, STR("headless"), &launch.is_headless);
     r = launch_browser(keeper, &launch, fds, &err);
     if (r < 0) {
-        answer(keeper, r, err.message, "", NULL, 0);
+        answer(keeper, r, err.message, NULL, 0);
         return;
     }
-    snprintf(path, sizeof(path), "%.*s/" PROFILE_DOWNLOADS, PATH_MAX - 32, keeper->profile.path);
-    answer(keeper, 0, "", path, fds, 2);
+    answer(keeper, 0, "", fds, 2);
     close(fds[0]);
     close(fds[1]);
 }
@@ -275,34 +262,18 @@ static void on_stop(struct browser_keeper *keeper)
     else if (had_failed)
         snprintf(words, sizeof(words), "The browser ended at once (%s %d)",
                  keeper->end.is_signal ? "signal" : "status", keeper->end.value);
-    answer(keeper, had_failed ? ERR_TOOL_FAILED : 0, words, "", NULL, 0);
-}
-
-static void on_file(const struct browser_keeper *keeper, int fd, const char *path)
-{
-    if (fd < 0) {
-        answer(keeper, err_from_errno(-fd), err_errno_text(-fd), "", NULL, 0);
-        return;
-    }
-    answer(keeper, 0, "", path, &fd, 1);
-    close(fd);
+    answer(keeper, had_failed ? ERR_TOOL_FAILED : 0, words, NULL, 0);
 }
 
 static void take_request(struct browser_keeper *keeper, struct str text)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     const struct json_value *request;
-    char path[PATH_MAX] = "";
-    struct str name;
 
     if (json_parse(&arena, text, JSON_LIMITS_DEFAULT, &request, NULL) < 0)
         return;
     if (json_get(request, STR("launch")) != NULL)
         on_launch(keeper, json_get(request, STR("launch")));
-    else if (json_get_str(request, STR("stage"), &name))
-        on_file(keeper, profile_stage(&keeper->profile, name, path), path);
-    else if (json_get_str(request, STR("fetch"), &name))
-        on_file(keeper, profile_fetch(&keeper->profile, name), "");
     else
         on_stop(keeper);
 }

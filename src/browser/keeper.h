@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other half of gatehouse-browser: one thread that starts browsers in boxes, keeps their
- * profiles, and opens the few files that cross the border. The working half, which reads what pages
- * say, asks it over a socket pair and has no right to do any of that itself.
+ * The other half of gatehouse-browser: one thread that starts browsers in boxes and keeps their
+ * profiles. The working half, which reads what pages say, asks it over a socket pair and has no
+ * right to do any of that itself.
  *
  * Requests and answers are JSON objects, one in a packet, with descriptors:
  *
  *     {"launch": {"mode", "profile", "browser", "headless"}}   to the browser, and from it
  *     {"stop": true}
- *     {"stage": "name"}                                        a file to write for an upload
- *     {"fetch": "id"}                                          a download to read
  *
- * An answer has "error" and "message" if it failed, "path" if there is one.
+ * An answer has "error", and "message" if it failed.
  */
 #ifndef BROWSER_KEEPER_H
 #define BROWSER_KEEPER_H

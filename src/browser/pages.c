@@ -693,33 +693,6 @@ static void on_drag(struct page *page, const struct json_value *params)
         page->drag = strndup(text.data, text.len);
 }
 
-/* ---- downloads ---- */
-
-static struct download *find_download(struct host *host, struct str id)
-{
-    for (size_t i = 0; i < host->download_count; i++)
-        if (str_eq_c(id, host->downloads[i].id))
-            return &host->downloads[i];
-    return NULL;
-}
-
-static void on_download(struct host *host, const struct json_value *params)
-{
-    struct str id = text_of(params, "guid");
-    struct download *download = find_download(host, id);
-
-    if (download == NULL && host->download_count < MAX_DOWNLOADS) {
-        download = &host->downloads[host->download_count++];
-        *download = (struct download){.url = own_text(text_of(params, "url"), URL_BYTES)};
-        COPY(download->id, id);
-        COPY(download->name, text_of(params, "suggestedFilename"));
-        COPY(download->state, STR("inProgress"));
-    } else if (download != NULL && text_of(params, "state").len > 0) {
-        COPY(download->state, text_of(params, "state"));
-        download->bytes = whole_of(params, "receivedBytes", download->bytes);
-    }
-}
-
 /* ---- the events ---- */
 
 static void on_info(struct host *host, const struct json_value *params)
@@ -742,9 +715,6 @@ static bool on_target_event(struct host *host, struct str session, struct str me
         on_detached(host, params);
     else if (str_eq(method, STR("Target.targetInfoChanged")))
         on_info(host, params);
-    else if (str_eq(method, STR("Browser.downloadWillBegin")) ||
-             str_eq(method, STR("Browser.downloadProgress")))
-        on_download(host, params);
     else
         return false;
     return true;
@@ -799,9 +769,6 @@ static void on_page_event(struct host *host, struct page *page, struct str sessi
         on_dialog(page, session, params);
     } else if (str_eq(method, STR("Page.javascriptDialogClosed"))) {
         page->dialog.is_open = false;
-    } else if (str_eq(method, STR("Page.fileChooserOpened"))) {
-        COPY(page->chooser, session);
-        page->chooser_node = whole_of(params, "backendNodeId", 0);
     } else if (str_eq(method, STR("Input.dragIntercepted"))) {
         on_drag(page, params);
     } else if (str_eq(method, STR("Runtime.consoleAPICalled"))) {

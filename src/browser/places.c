@@ -331,11 +331,6 @@ static int add_dialog(struct call *call)
                           "\"browser_dialog\",\"dialogType\":%z,\"message\":%z}]",
                           "A dialog is open and stops the page", page->dialog.kind,
                           page->dialog.words != NULL ? page->dialog.words : "");
-    if (page->chooser[0] != '\0')
-        return result_add(call, "modalStates",
-                          "[{\"type\":\"filechooser\",\"description\":%z,\"clearedBy\":"
-                          "\"browser_upload\"}]",
-                          "The page asks for a file");
     return 0;
 }
 

@@ -32,7 +32,7 @@ static int write_pages(struct call *call)
 }
 
 static int ask_keeper(struct call *call, struct str request, int out_fds[KEEPER_FDS],
-                      char *out_path, size_t path_size, struct err *err)
+                      struct err *err)
 {
     char room[KEEPER_MAX_PACKET];
     struct str answer;
@@ -45,8 +45,6 @@ static int ask_keeper(struct call *call, struct str request, int out_fds[KEEPER_
         return r;
     if (text_of(document, "message").len > 0)
         return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(text_of(document, "message")));
-    if (out_path != NULL)
-        copy_text(out_path, path_size, text_of(document, "path"));
     return 0;
 }
 
@@ -71,8 +69,7 @@ static int launch(struct call *call, struct err *err)
 
     if (r < 0)
         return err_set_plain(err, r);
-    r = ask_keeper(call, buf_view(&request), fds, host->downloads_path,
-                   sizeof(host->downloads_path), err);
+    r = ask_keeper(call, buf_view(&request), fds, err);
     if (r == 0)
         r = host_open_link(host, fds[0], fds[1], err);
     if (r < 0) {
@@ -104,9 +101,8 @@ static int set_up_browser(struct call *call, struct err *err)
         struct str product = text_of(version.result, "product");
 
         COPY(host->browser, product);
-        r = ask(call, "", "Browser.setDownloadBehavior", NULL, err,
-                "{\"behavior\":\"allowAndName\",\"downloadPath\":%z,\"eventsEnabled\":true}",
-                host->downloads_path);
+        /* There is no tool that gives a file to the user. */
+        r = ask(call, "", "Browser.setDownloadBehavior", NULL, err, "{\"behavior\":\"deny\"}");
     }
     if (r == 0)
         r = ask(call, "", "Target.setDiscoverTargets", NULL, err,
@@ -127,7 +123,7 @@ static int stop(struct call *call, struct err *err)
     int fds[KEEPER_FDS] = {-1, -1};
 
     host_close_link(call->host);
-    return ask_keeper(call, STR("{\"stop\":true}"), fds, NULL, 0, err);
+    return ask_keeper(call, STR("{\"stop\":true}"), fds, err);
 }
 
 /* Why there is none: the keeper knows how it ended. */

@@ -5,7 +5,7 @@
  *
  *     front end                                      gatehouse-browser
  *     {"call": N, "tool", "arguments", "page",       {"done": N, "isError", "result", "image"}
- *      "host", "files"}
+ *      "host", "agreed", "browser", "own", …}
  *     {"cancel": N}                                  {"pages": [{"id", "url", "title", "active"}]}
  *     {"verdict": N, "allowed"}                      {"check": N, "host"}
  */

@@ -109,29 +109,6 @@ static int open_base(const char *state_dir, char out_path[PATH_MAX])
 }
 
 /* 0 or an errno value. */
-static int make_parts(const struct profile *profile)
-{
-    static const char *const parts[] = {PROFILE_DATA, PROFILE_DOWNLOADS, PROFILE_UPLOADS};
-
-    for (size_t i = 0; i < array_size(parts); i++) {
-        cleanup_fd int fd = make_directory(profile->fd, parts[i]);
-
-        if (fd < 0)
-            return errno;
-    }
-    return 0;
-}
-
-/* What an earlier session has left for uploads is nobody's any more. */
-static void clear_uploads(const struct profile *profile)
-{
-    int fd = open_directory(profile->fd, PROFILE_UPLOADS);
-
-    if (fd >= 0)
-        empty_directory(fd, 0);
-}
-
-/* 0 or an errno value. */
 static int open_in(struct profile *profile, struct str name)
 {
     int r = EEXIST;
@@ -160,7 +137,12 @@ static int open_in(struct profile *profile, struct str name)
             profile->fd = -1;
         }
     }
-    return r == 0 ? make_parts(profile) : r;
+    if (r == 0) {
+        cleanup_fd int data = make_directory(profile->fd, PROFILE_DATA);
+
+        r = data < 0 ? errno : 0;
+    }
+    return r;
 }
 
 int profile_open(const char *state_dir, struct str name, struct profile *out_profile,
@@ -187,7 +169,6 @@ int profile_open(const char *state_dir, struct str name, struct profile *out_pro
         return err_set(err, err_from_errno(r), "cannot create a profile in %.150s: %s", state_dir,
                        err_errno_text(r));
     }
-    clear_uploads(&profile);
     snprintf(profile.path, sizeof(profile.path), "%.*s/%s", PATH_MAX - 2 * PROFILE_NAME_BYTES, base,
              profile.name);
     *out_profile = profile;
@@ -230,59 +211,4 @@ void profile_sweep(const char *state_dir)
             remove_entry(dirfd(dir), entry->d_name, 0);
     }
     closedir(dir);
-}
-
-/* ---- files that cross the border ---- */
-
-static bool is_file_name(struct str name)
-{
-    return name.len > 0 && name.len <= NAME_MAX && !str_has_nul(name) &&
-           str_find(name, STR("/")) == SIZE_MAX && !str_eq(name, STR(".")) &&
-           !str_eq(name, STR(".."));
-}
-
-int profile_stage(struct profile *profile, struct str name, char out_path[PATH_MAX])
-{
-    cleanup_fd int uploads = open_directory(profile->fd, PROFILE_UPLOADS);
-    cleanup_fd int folder = -1;
-    char number[16];
-    char file[NAME_MAX + 1];
-    int fd;
-
-    if (!is_file_name(name))
-        return -EINVAL;
-    if (uploads < 0)
-        return -errno;
-    snprintf(number, sizeof(number), "%u", ++profile->staged);
-    folder = make_directory(uploads, number);
-    if (folder < 0)
-        return -errno;
-    snprintf(file, sizeof(file), "%.*s", STR_ARG(name));
-    fd = openat(folder, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, PRIVATE_FILE);
-    if (fd < 0)
-        return -errno;
-    if (snprintf(out_path, PATH_MAX, "%s/" PROFILE_UPLOADS "/%s/%s", profile->path, number, file) >=
-        PATH_MAX) {
-        close(fd);
-        return -ENAMETOOLONG;
-    }
-    return fd;
-}
-
-int profile_fetch(const struct profile *profile, struct str id)
-{
-    cleanup_fd int downloads = open_directory(profile->fd, PROFILE_DOWNLOADS);
-    cleanup_fd int fd = -1;
-    char file[NAME_MAX + 1];
-    struct stat about;
-
-    if (!is_file_name(id))
-        return -EINVAL;
-    if (downloads < 0)
-        return -errno;
-    snprintf(file, sizeof(file), "%.*s", STR_ARG(id));
-    fd = openat(downloads, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &about) < 0)
-        return -errno;
-    return S_ISREG(about.st_mode) ? steal_fd(&fd) : -EINVAL;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Directories for a browser: its profile, what it downloads, and copies of files that it may
- * upload. A fresh one is removed when it is closed, and by the next start if its owner was killed;
- * a named one stays. One process at a time has a profile.
+ * Directories for a browser's profile. A fresh one is removed when it is closed, and by the next
+ * start if its owner was killed; a named one stays. One process at a time has a profile.
  */
 #ifndef ISOLATE_PROFILE_H
 #define ISOLATE_PROFILE_H
@@ -20,7 +19,6 @@ struct profile {
     int base_fd; /* the directory that contains it */
     int fd;
     int lock_fd;
-    unsigned staged;
     char name[PROFILE_NAME_BYTES + 8];
     char path[PATH_MAX]; /* absolute, without links */
 };
@@ -30,9 +28,7 @@ struct profile {
         .base_fd = -1, .fd = -1, .lock_fd = -1                                                     \
     }
 
-#define PROFILE_DATA      "data"
-#define PROFILE_DOWNLOADS "downloads"
-#define PROFILE_UPLOADS   "uploads"
+#define PROFILE_DATA "data" /* what the browser writes */
 
 /*
  * Opens the profile of this name below the state directory, which is created if it is missing; an
@@ -45,11 +41,5 @@ void profile_close(struct profile *profile);
 
 /* Removes fresh ones whose owners were killed. */
 void profile_sweep(const char *state_dir);
-
-/* Creates a file for an upload; its descriptor or -errno, and its path. */
-int profile_stage(struct profile *profile, struct str name, char out_path[PATH_MAX]);
-
-/* Opens a finished download by the name that the browser gave it; its descriptor or -errno. */
-int profile_fetch(const struct profile *profile, struct str id);
 
 #endif
