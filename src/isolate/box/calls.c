@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -101,6 +102,7 @@ enum fate { REFUSED, ABSENT, RULED };
     L(mknod,             133,      RULED) \
     X(mknodat,           259, 33,  RULED) \
     X(socketpair,        53,  199, RULED) \
+    X(setsockopt,        54,  208, RULED) \
     X(setrlimit,         160, 164, RULED) \
     X(prlimit64,         302, 261, RULED) \
     X(fcntl,             72,  25,  RULED)
@@ -221,9 +223,26 @@ static const struct {
     {CALL_fcntl, {0, 0, EPERM_, 1, {{1, AN_INT, F_SETLEASE}}}},
 };
 
+/*
+ * With holds_sandboxes. Who may administer the network of a namespace of its own reaches parts of
+ * the kernel that are otherwise closed: tables of packet filters by options of any socket, and
+ * queues by NETLINK_ROUTE, which builds_sandboxes() closes.
+ */
+static const struct seccomp_rule in_own_networks[] = {
+    {0, 0, EPERM_, 2, {{1, AN_INT, IPPROTO_IP}, {2, AN_INT, 64}}}, /* iptables: replace */
+    {0, 0, EPERM_, 2, {{1, AN_INT, IPPROTO_IP}, {2, AN_INT, 65}}}, /* add counters */
+    {0, 0, EPERM_, 2, {{1, AN_INT, IPPROTO_IP}, {2, AN_INT, 96}}}, /* arptables */
+    {0, 0, EPERM_, 2, {{1, AN_INT, IPPROTO_IP}, {2, AN_INT, 97}}},
+    {0, 0, EPERM_, 2, {{1, AN_INT, IPPROTO_IP}, {2, AN_INT, 128}}}, /* ebtables */
+    {0, 0, EPERM_, 2, {{1, AN_INT, IPPROTO_IP}, {2, AN_INT, 129}}},
+    {0, 0, EPERM_, 2, {{1, AN_INT, IPPROTO_IPV6}, {2, AN_INT, 64}}}, /* ip6tables */
+    {0, 0, EPERM_, 2, {{1, AN_INT, IPPROTO_IPV6}, {2, AN_INT, 65}}},
+};
+
 struct list {
     size_t count;
-    struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + 2 + 2 * 4];
+    struct seccomp_rule
+        rules[CALL_COUNT + array_size(ruled) + array_size(in_own_networks) + 2 + 2 * 4];
 };
 
 static void add(struct list *list, int number, struct seccomp_rule rule)
@@ -259,11 +278,19 @@ static void refuse_set_id(struct list *list, enum seccomp_machine machine, uint6
     refuse_bit(list, FCHMODAT2, 2, bit);
 }
 
-/* A user namespace has all these rights, and none outside of it. */
+/*
+ * Rules that a program which builds sandboxes is spared: a user namespace has all these rights, and
+ * none outside of it. The one for NETLINK_ROUTE is a permission, which it loses.
+ */
 static bool builds_sandboxes(enum call call, const struct seccomp_rule *rule)
 {
-    return call == CALL_chroot || ((call == CALL_clone || call == CALL_unshare) && rule != NULL &&
-                                   rule->tests[0].value == CLONE_NEWUSER);
+    if (call == CALL_chroot)
+        return true;
+    if (rule == NULL)
+        return false;
+    return ((call == CALL_clone || call == CALL_unshare) &&
+            rule->tests[0].value == CLONE_NEWUSER) ||
+           (call == CALL_socket && rule->test_count > 0 && rule->tests[0].value == AF_NETLINK);
 }
 
 int box_calls_compile(enum seccomp_machine machine, bool holds_sandboxes,
@@ -280,6 +307,8 @@ int box_calls_compile(enum seccomp_machine machine, bool holds_sandboxes,
     for (size_t i = 0; i < array_size(ruled); i++)
         if (!holds_sandboxes || !builds_sandboxes(ruled[i].call, &ruled[i].rule))
             add(&list, calls[ruled[i].call].numbers[machine], ruled[i].rule);
+    for (size_t i = 0; i < array_size(in_own_networks) && holds_sandboxes; i++)
+        add(&list, calls[CALL_setsockopt].numbers[machine], in_own_networks[i]);
     add(&list, OPEN_TREE_ATTR, (struct seccomp_rule){.answer = EPERM_});
     refuse_set_id(&list, machine, S_ISUID);
     refuse_set_id(&list, machine, S_ISGID);

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -161,6 +162,53 @@ static void what_is_refused_is_refused_on_both_machines(void **state)
     }
 }
 
+/* For a browser, and no more than it needs. */
+static const struct {
+    int numbers[2];
+    uint64_t arguments[3];
+    uint32_t answer;
+} of_sandboxes[] = {
+    {{272, 97}, {CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET}, ANY}, /* unshare */
+    {{56, 220}, {CLONE_NEWUSER | SIGCHLD}, ANY},                     /* clone */
+    {{161, 51}, {0}, ANY},                                           /* chroot */
+    {{272, 97}, {CLONE_NEWUSER | CLONE_NEWNS}, NO},
+    {{56, 220}, {CLONE_NEWUSER | CLONE_NEWNS}, NO},
+    {{435, 435}, {0}, ABSENT}, /* clone3 */
+    {{165, 40}, {0}, NO},      /* mount */
+    {{155, 41}, {0}, NO},      /* pivot_root */
+    {{308, 268}, {0}, NO},     /* setns */
+    {{321, 280}, {0}, NO},     /* bpf */
+    {{250, 219}, {0}, NO},     /* keyctl */
+    {{298, 241}, {0}, NO},     /* perf_event_open */
+    {{41, 198}, {AF_INET, SOCK_STREAM}, ANY},
+    {{41, 198}, {AF_PACKET, SOCK_RAW}, FAMILY},
+    {{41, 198}, {AF_NETLINK, SOCK_RAW, 0}, FAMILY},  /* NETLINK_ROUTE */
+    {{41, 198}, {AF_NETLINK, SOCK_RAW, 12}, FAMILY}, /* NETLINK_NETFILTER */
+    {{54, 208}, {3, IPPROTO_IP, 64}, NO},            /* tables of packet filters */
+    {{54, 208}, {3, UPPER | IPPROTO_IP, UPPER | 128}, NO},
+    {{54, 208}, {3, IPPROTO_IPV6, 64}, NO},
+    {{54, 208}, {3, IPPROTO_IPV6, 67}, ANY}, /* IPV6_TCLASS */
+    {{54, 208}, {3, SOL_SOCKET, SO_REUSEADDR}, ANY},
+};
+
+static void a_browser_may_build_sandboxes_and_nothing_else(void **state)
+{
+    static struct seccomp_program program;
+
+    (void)state;
+    for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
+        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, true, &program, NULL), 0);
+        for (size_t i = 0; i < array_size(of_sandboxes); i++) {
+            struct seccomp_data call = {.nr = of_sandboxes[i].numbers[machine],
+                                        .arch = audit_names[machine]};
+
+            memcpy(call.args, of_sandboxes[i].arguments, sizeof(of_sandboxes[i].arguments));
+            if (run_program(&program, &call) != of_sandboxes[i].answer)
+                fail_msg("case %zu, call %d: %x", i, call.nr, run_program(&program, &call));
+        }
+    }
+}
+
 /* Neither of files nor of folders, which look the same to a filter. */
 static void no_set_id_bit_is_set(void **state)
 {
@@ -192,4 +240,5 @@ static void no_set_id_bit_is_set(void **state)
 
 TEST_MAIN(cmocka_unit_test(what_is_refused_is_refused_on_both_machines),
           cmocka_unit_test(no_file_is_born_with_a_set_id_bit),
+          cmocka_unit_test(a_browser_may_build_sandboxes_and_nothing_else),
           cmocka_unit_test(no_set_id_bit_is_set))
