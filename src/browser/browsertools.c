@@ -73,18 +73,6 @@ static bool uses_page(const struct catalog_tool *tool)
            tool->id != TOOL_BROWSER_RESIZE;
 }
 
-static bool is_own(const struct browser_tools *tools, struct str host, uint16_t port)
-{
-    if (!browser_host_is_loopback(host))
-        return false;
-    if (port == DAEMON_PORT)
-        return true;
-    for (size_t i = 0; i < BROWSER_MAX_OWN_PORTS; i++)
-        if (port != 0 && port == tools->config.own_ports[i])
-            return true;
-    return false;
-}
-
 /* The host in the form of rules. */
 static bool put_host(struct str host, char out_host[HOST_BYTES])
 {
@@ -94,6 +82,20 @@ static bool put_host(struct str host, char out_host[HOST_BYTES])
         return false;
     snprintf(out_host, HOST_BYTES, "%.*s", (int)form.len, form.text);
     return true;
+}
+
+static bool is_own(const struct browser_tools *tools, struct str host, uint16_t port)
+{
+    const struct browser_tools_config *config = &tools->config;
+    struct str server = config->server_host != NULL ? str_from(config->server_host) : STR_EMPTY;
+    char here[HOST_BYTES];
+    char there[HOST_BYTES];
+
+    if (browser_host_is_loopback(host))
+        return port == DAEMON_PORT || (port != 0 && port == config->own_port) ||
+               (port == config->server_port && browser_host_is_loopback(server));
+    return port == config->server_port && put_host(host, here) && put_host(server, there) &&
+           strcmp(here, there) == 0;
 }
 
 static int take_url(struct browser_call *call, struct str text, struct err *err)
@@ -483,16 +485,42 @@ static bool is_too_private(const struct browser_call *call)
            !is_named(call->tools, host);
 }
 
+/*
+ * For the browser itself, whose parts can reach what no interception sees: workers, WebSockets,
+ * names that lead to this machine. A port of ours is closed for all hosts.
+ */
+static int write_own(const struct browser_tools_config *config, struct buf *out)
+{
+    struct str server = config->server_host != NULL ? str_from(config->server_host) : STR_EMPTY;
+    bool is_here = server.len > 0 && browser_host_is_loopback(server);
+    bool is_v6 = str_find(server, STR(":")) != SIZE_MAX && server.ptr[0] != '[';
+    int r = buf_printf(out, "[\"*:%d\"", DAEMON_PORT);
+
+    if (r == 0 && config->own_port != 0)
+        r = buf_printf(out, ",\"*:%u\"", config->own_port);
+    if (r == 0 && is_here)
+        r = buf_printf(out, ",\"*:%u\"", config->server_port);
+    else if (r == 0 && server.len > 0)
+        r = buf_printf(out, is_v6 ? ",\"[%.*s]:%u\"" : ",\"%.*s:%u\"", STR_ARG(server),
+                       config->server_port);
+    return r == 0 ? buf_append_char(out, ']') : r;
+}
+
 static int write_call(const struct browser_call *call, struct buf *out)
 {
     const struct browser_tools_config *config = &call->tools->config;
+    cleanup_buf struct buf own = BUF_INIT(WORDS_BYTES);
+    int r = write_own(config, &own);
 
+    if (r < 0)
+        return r;
     return jsonf(out,
                  "\"tool\":%s,\"arguments\":%v,\"page\":%z,\"host\":%z,\"agreed\":%z,"
-                 "\"headless\":%b,\"browser\":%z,\"ms\":%d",
+                 "\"headless\":%b,\"browser\":%z,\"ms\":%d,\"own\":%r",
                  call->tool->name, call->arguments, call->page, call->page_host,
                  call->tool->id == TOOL_BROWSER_COOKIES ? "" : call->to_host, config->is_headless,
-                 config->default_browser != NULL ? config->default_browser : "", (int64_t)CALL_MS);
+                 config->default_browser != NULL ? config->default_browser : "", (int64_t)CALL_MS,
+                 buf_view(&own));
 }
 
 static uint64_t start(void *data, const struct provider_events *events)

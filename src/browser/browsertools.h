@@ -9,8 +9,6 @@
 #include "permission/rules/keeper.h"
 #include "protocol/toolresult.h"
 
-enum { BROWSER_MAX_OWN_PORTS = 8 };
-
 struct browser_tools;
 
 struct browser_tools_config {
@@ -21,8 +19,10 @@ struct browser_tools_config {
     struct authority_scope *recorded; /* where its audit records go; NULL: none are written */
     bool is_headless;
     const char *default_browser; /* by name; NULL or empty: the first one there is */
-    /* Ports of this machine that no page reaches, because Gatehouse listens there. 0: none. */
-    uint16_t own_ports[BROWSER_MAX_OWN_PORTS];
+    /* What no page reaches, whatever the rules say. */
+    uint16_t own_port;       /* of this machine, where we listen; 0: nowhere */
+    const char *server_host; /* that we serve; NULL: none */
+    uint16_t server_port;
 };
 
 int browser_tools_new(const struct browser_tools_config *config, struct browser_tools **out_tools,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "browser/keeper.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -49,14 +50,42 @@ struct launch {
     struct str profile;
     struct str browser;
     bool is_headless;
+    const struct json_value *own; /* hosts with ports that it must not reach; or NULL */
 };
+
+static bool is_host_pattern(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!isalnum((unsigned char)text.ptr[i]) && strchr(".-:*[]", text.ptr[i]) == NULL)
+            return false;
+    return text.len > 0;
+}
+
+/* A rule of the resolver holds for all parts of a browser, and for addresses as for names. */
+static int write_closed(const struct launch *launch, struct buf *out)
+{
+    int r = buf_append_str(out, STR("--host-resolver-rules="));
+    bool is_first = true;
+
+    if (launch->own == NULL || launch->own->type != JSON_ARRAY)
+        return ERR_INVALID_ARGUMENT;
+    json_each_item (item, launch->own) {
+        if (item->type != JSON_STRING || !is_host_pattern(json_str(item)))
+            return ERR_INVALID_ARGUMENT;
+        if (r == 0)
+            r = buf_printf(out, "%sMAP %.*s ~NOTFOUND", is_first ? "" : ",",
+                           STR_ARG(json_str(item)));
+        is_first = false;
+    }
+    return r;
+}
 
 /*
  * The box has three streams; a browser's pipes are numbered 3 and 4. Nothing of the words is read
  * by the shell but this line.
  */
-static size_t write_words(const struct browser_keeper *keeper, const struct launch *launch,
-                          const char *path, struct arena *arena, const char *words[MAX_WORDS])
+static int write_words(const struct browser_keeper *keeper, const struct launch *launch,
+                       const char *path, struct arena *arena, const char *words[MAX_WORDS])
 {
     static const char *const fixed[] = {
         "--remote-debugging-pipe",
@@ -83,8 +112,14 @@ static size_t write_words(const struct browser_keeper *keeper, const struct laun
         "--window-size=1280,800",
     };
     cleanup_buf struct buf data = BUF_INIT(PATH_MAX + 64);
+    cleanup_buf struct buf closed = BUF_INIT(KEEPER_MAX_PACKET);
     size_t count = 0;
-    const char *text;
+    int r = buf_printf(&data, "--user-data-dir=%s/" PROFILE_DATA, keeper->profile.path);
+
+    if (r == 0)
+        r = write_closed(launch, &closed);
+    if (r < 0)
+        return r;
 
     words[count++] = "/bin/sh";
     words[count++] = "-c";
@@ -94,11 +129,10 @@ static size_t write_words(const struct browser_keeper *keeper, const struct laun
         words[count++] = fixed[i];
     if (launch->is_headless)
         words[count++] = "--headless";
-    if (buf_printf(&data, "--user-data-dir=%s/" PROFILE_DATA, keeper->profile.path) == 0 &&
-        buf_terminate(&data, &text) == 0)
-        words[count++] = arena_copy(arena, str_from(text));
+    words[count++] = arena_copy(arena, buf_view(&data));
+    words[count++] = arena_copy(arena, buf_view(&closed));
     words[count] = NULL;
-    return count;
+    return arena->error;
 }
 
 static int make_box(struct browser_keeper *keeper, struct box **out_box, struct err *err)
@@ -134,7 +168,9 @@ static int start(struct browser_keeper *keeper, const struct launch *launch, con
         r = environment_clean(&arena, environ, more, &command.env, err);
     if (r < 0)
         return r;
-    write_words(keeper, launch, path, &arena, words);
+    r = write_words(keeper, launch, path, &arena, words);
+    if (r < 0)
+        return err_set_plain(err, r);
     r = box_start(box, &command, &keeper->process, err);
     keeper->is_running = r == 0;
     return r;
@@ -239,6 +275,7 @@ static void on_launch(struct browser_keeper *keeper, const struct json_value *wi
     (void)json_get_str(wish, STR("profile"), &launch.profile);
     (void)json_get_str(wish, STR("browser"), &launch.browser);
     (void)json_get_bool(wish, STR("headless"), &launch.is_headless);
+    launch.own = json_get(wish, STR("own"));
     r = launch_browser(keeper, &launch, fds, &err);
     if (r < 0) {
         answer(keeper, r, err.message, NULL, 0);

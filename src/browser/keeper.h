@@ -6,8 +6,10 @@
  *
  * Requests and answers are JSON objects, one in a packet, with descriptors:
  *
- *     {"launch": {"mode", "profile", "browser", "headless"}}   to the browser, and from it
+ *     {"launch": {"mode", "profile", "browser", "headless", "own"}}   to the browser, and from it
  *     {"stop": true}
+ *
+ * "own" is what the browser must not reach, as "host:port" or "*:port".
  *
  * An answer has "error", and "message" if it failed.
  */

@@ -521,6 +521,9 @@ static int make_browser(struct calls *calls)
         .recorded = calls->config.recorded,
         .is_headless = true,
         .default_browser = calls->config.default_browser,
+        .own_port = calls->config.own_port,
+        .server_host = calls->config.server_host,
+        .server_port = calls->config.server_port,
     };
     int r = config.client != NULL ? browser_tools_new(&config, &calls->browser, NULL) : 0;
 

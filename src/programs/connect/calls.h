@@ -49,6 +49,10 @@ struct calls_config {
     struct screen_client *screen;   /* NULL: there is none, or it is denied */
     struct browser_client *browser; /* the same */
     const char *default_browser;    /* by name; empty: the first one there is */
+    /* Where no page may go: our own port (0: none), and the server. */
+    uint16_t own_port;
+    const char *server_host;
+    uint16_t server_port;
     struct keeper *keeper;
     struct authority_scope *recorded; /* the scope under which calls are recorded; or NULL */
     struct str client;            /* as the audit log names the server; must outlive the calls */

@@ -38,6 +38,7 @@ struct gateway_session_config {
     bool asks_there_too;                   /* besides the queue, at the page of a server of ours */
     bool allows_remote_always;             /* the server's page may make lasting decisions */
     struct httpurl url;
+    uint16_t own_port;        /* where the program listens; 0: nowhere */
     const struct secret *key; /* pairing token or static key; copied; empty: only resume */
     bool is_static_key;
     bool is_patient;                     /* retry if the server is not available at the start */

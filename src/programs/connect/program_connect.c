@@ -278,6 +278,7 @@ static int begin(struct program *program, const struct connect_choices *choices,
         .asks_there_too = program->console != NULL,
         .allows_remote_always = options_is_on(program->values, CONNECT_OPTION_REMOTE_ALWAYS),
         .url = attempt->url,
+        .own_port = program->port != NULL ? port_number(program->port) : 0,
         .key = &attempt->key,
         .is_static_key = attempt->is_static_key,
         .is_patient = attempt->is_static_key &&

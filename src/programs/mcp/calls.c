@@ -365,7 +365,7 @@ static int make_browser(struct calls *calls)
         .form = calls->config.result_form,
         .recorded = calls->config.files,
         .is_headless = true,
-        .own_ports = {calls->config.own_port},
+        .own_port = calls->config.own_port,
     };
     int r = config.client != NULL ? browser_tools_new(&config, &calls->browser, NULL) : 0;
 

@@ -416,6 +416,7 @@ static int open_front(struct program *program, const struct option_values *value
         .shell = commands_shell(program->commands),
         .screen = program->screen,
         .browser = program->browser,
+        .own_port = program->listen_fd >= 0 ? program->address.port : 0,
         .result_form = program->session->result_form,
         .keeper = program->session->keeper,
         .queue = program->consent.queue,
