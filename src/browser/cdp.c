@@ -9,16 +9,18 @@
 #include "base/cleanup.h"
 #include "base/list.h"
 
-enum { ARENA_BYTES = 1 << 30, MESSAGE_BYTES = 64 << 20, METHOD_BYTES = 64 };
+enum { ARENA_BYTES = 1 << 30, MESSAGE_BYTES = 64 << 20, METHOD_BYTES = 64, SESSION_BYTES = 72 };
 
 struct cdp_command {
     struct list node;
     int64_t id;
     bool is_done;
     bool is_forgotten;
+    bool is_watched; /* and forgotten */
     int error;
     char message[ERR_MESSAGE_BYTES];
     char method[METHOD_BYTES];
+    char session[SESSION_BYTES];
     struct cdp_answer answer;
 };
 
@@ -111,6 +113,12 @@ static void take_refusal(struct cdp_command *command, const struct json_value *e
     snprintf(command->message, sizeof(command->message), "%.*s", STR_ARG(words));
 }
 
+static void tell_answer(struct cdp *cdp, const struct cdp_command *command)
+{
+    cdp->config.on_answer(cdp->config.data, str_from(command->session), command->method,
+                          command->error < 0 ? command->message : NULL);
+}
+
 /* Takes the answer's memory over. */
 static void take_answer(struct cdp *cdp, const struct json_value *message, int64_t id,
                         struct cdp_answer *answer)
@@ -125,6 +133,8 @@ static void take_answer(struct cdp *cdp, const struct json_value *message, int64
         take_refusal(command, error != NULL ? error : message);
     command->is_done = true;
     if (command->is_forgotten) {
+        if (command->is_watched)
+            tell_answer(cdp, command);
         free_command(cdp, command);
         return;
     }
@@ -230,6 +240,7 @@ int cdp_begin(struct cdp *cdp, struct str session, const char *method, struct st
         return err_set_plain(err, r < 0 ? r : ERR_NO_MEMORY);
     command->id = ++cdp->last_id;
     snprintf(command->method, sizeof(command->method), "%s", method);
+    snprintf(command->session, sizeof(command->session), "%.*s", STR_ARG(session));
     list_append(&cdp->commands, &command->node);
     cdp->waiting++;
     r = cdp->config.send(cdp->config.data, buf_view(&message));
@@ -276,4 +287,10 @@ void cdp_forget(struct cdp *cdp, struct cdp_command *command)
         free_command(cdp, command);
     else
         command->is_forgotten = true;
+}
+
+void cdp_watch(struct cdp *cdp, struct cdp_command *command)
+{
+    command->is_watched = true;
+    cdp_forget(cdp, command); /* its answer cannot be there: it comes through this thread */
 }

@@ -31,6 +31,8 @@ struct cdp_config {
     /* `session` is empty for the browser itself. The parameters are valid until it returns. */
     void (*on_event)(void *data, struct str session, struct str method,
                      const struct json_value *params);
+    /* Of a command that is watched: `refusal` says why it failed, or is NULL. */
+    void (*on_answer)(void *data, struct str session, const char *method, const char *refusal);
     void *data;
 };
 
@@ -51,7 +53,7 @@ bool cdp_has_ended(const struct cdp *cdp);
 
 /*
  * Sends a command. `params` is a JSON object, or empty. The answer belongs to whoever finishes it;
- * cdp_forget() if nobody wants it.
+ * cdp_forget() if nobody wants it, cdp_watch() if nobody waits but its failure matters.
  */
 int cdp_begin(struct cdp *cdp, struct str session, const char *method, struct str params,
               struct cdp_command **out_command, struct err *err);
@@ -79,5 +81,7 @@ int cdp_finish(struct cdp *cdp, struct cdp_command *command, int64_t deadline_ms
                bool (*is_over)(void *data), void *data, struct cdp_answer *out_answer,
                struct err *err);
 void cdp_forget(struct cdp *cdp, struct cdp_command *command);
+/* `on_answer` will be called, unless the connection ends. */
+void cdp_watch(struct cdp *cdp, struct cdp_command *command);
 
 #endif

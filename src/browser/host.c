@@ -121,8 +121,11 @@ void link_unref(struct link *link)
 
 int host_open_link(struct host *host, int to_browser, int from_browser, struct err *err)
 {
-    const struct cdp_config config = {
-        .monitor = &host->monitor, .send = link_send, .on_event = host_on_event, .data = host};
+    const struct cdp_config config = {.monitor = &host->monitor,
+                                      .send = link_send,
+                                      .on_event = host_on_event,
+                                      .on_answer = host_on_answer,
+                                      .data = host};
     struct link *link = calloc(1, sizeof(*link));
     int r = link != NULL ? cdp_new(&config, &link->cdp) : ERR_NO_MEMORY;
 
@@ -168,10 +171,20 @@ static void lose_link(struct host *host)
     host->has_news = true;
 }
 
+static int begin_command(struct host *host, struct str session, const char *method,
+                         const char *pattern, va_list values, struct cdp_command **out_command)
+{
+    cleanup_buf struct buf params = BUF_INIT(PARAMS_BYTES);
+    int r = jsonf_list(&params, pattern, values);
+
+    return r < 0
+               ? r
+               : cdp_begin(host->link->cdp, session, method, buf_view(&params), out_command, NULL);
+}
+
 void tell_browser(struct host *host, struct str session, const char *method, const char *pattern,
                   ...)
 {
-    cleanup_buf struct buf params = BUF_INIT(PARAMS_BYTES);
     struct cdp_command *command;
     va_list values;
     int r;
@@ -179,14 +192,36 @@ void tell_browser(struct host *host, struct str session, const char *method, con
     if (host->link == NULL)
         return;
     va_start(values, pattern);
-    r = jsonf_list(&params, pattern, values);
+    r = begin_command(host, session, method, pattern, values, &command);
     va_end(values);
-    if (r == 0 &&
-        cdp_begin(host->link->cdp, session, method, buf_view(&params), &command, NULL) == 0)
+    if (r == 0)
         cdp_forget(host->link->cdp, command);
 }
 
+void need_of_browser(struct host *host, struct str session, const char *method, const char *pattern,
+                     ...)
+{
+    struct cdp_command *command;
+    va_list values;
+    int r;
+
+    if (host->link == NULL)
+        return;
+    va_start(values, pattern);
+    r = begin_command(host, session, method, pattern, values, &command);
+    va_end(values);
+    if (r == 0)
+        cdp_watch(host->link->cdp, command);
+    else
+        host_on_answer(host, session, method, err_text(r));
+}
+
 /* ---- calls ---- */
+
+static bool is_defective(const struct call *call)
+{
+    return call->page != NULL && call->page->defect[0] != '\0';
+}
 
 bool call_is_over(void *data)
 {
@@ -194,13 +229,24 @@ bool call_is_over(void *data)
 
     return call->is_cancelled ||
            (call->page != NULL && (call->page->is_closed || call->page->has_crashed)) ||
+           (call->heeds_defect && is_defective(call)) ||
            (call->heeds_dialog && call->page != NULL && call->page->dialog.is_open);
+}
+
+static int say_defect(const struct page *page, struct err *err)
+{
+    return err_set(err, ERR_TOOL_FAILED,
+                   "The page cannot be controlled, so it is not used: %s\nClose it with "
+                   "browser_tab_close and open another",
+                   page->defect);
 }
 
 static int explain_over(const struct call *call, int r, struct err *err)
 {
     if (r != ERR_CANCELLED)
         return r;
+    if (is_defective(call))
+        return say_defect(call->page, err);
     if (call->page != NULL && call->page->has_crashed)
         return err_set(err, ERR_TOOL_FAILED, "the page has crashed: reload it or open another");
     if (call->page != NULL && call->page->is_closed && !call->is_cancelled)
@@ -366,6 +412,9 @@ static int run_tool(struct call *call, struct err *err)
         if (r == 0)
             r = check_host(call, err);
         call->heeds_dialog = tools[i].heeds_dialog;
+        call->heeds_defect = tools[i].run != tool_tab_close;
+        if (r == 0 && call->heeds_defect && is_defective(call))
+            r = say_defect(call->page, err);
         if (r == 0 && call->page != NULL && tools[i].heeds_dialog && call->page->dialog.is_open)
             r = err_set(err, ERR_TOOL_FAILED,
                         "A dialog is open (%s: %.150s)\nAnswer it with browser_dialog first",
@@ -373,6 +422,8 @@ static int run_tool(struct call *call, struct err *err)
                         call->page->dialog.words != NULL ? call->page->dialog.words : "");
         if (r == 0)
             r = tools[i].run(call, err);
+        if (call->heeds_defect && is_defective(call))
+            r = say_defect(call->page, err);
         if (call->page != NULL)
             call->page->agreed[0] = '\0';
         return r;

@@ -108,7 +108,9 @@ struct page {
     uint64_t order; /* of its opening */
     bool is_closed;
     bool has_crashed;
-    bool is_ready; /* DOMContentLoaded */
+    bool is_set_up;   /* its requests are intercepted */
+    char defect[160]; /* why it cannot be controlled; or empty */
+    bool is_ready;    /* DOMContentLoaded */
     bool is_loaded;
     bool is_idle;
     bool is_going;   /* a navigation of the main frame was begun and has not ended */
@@ -182,6 +184,7 @@ struct call {
     int64_t deadline_ms;
     bool is_cancelled;
     bool heeds_dialog; /* a dialog ends its waiting */
+    bool heeds_defect; /* a page that is given up, the same */
     uint64_t first_new_page;
     struct buf result; /* members of the result's object, each with a comma before */
     struct buf image;  /* base64; or empty */
@@ -205,6 +208,9 @@ void host_close_link(struct host *host);
 /* Without an answer that anybody wants. */
 void tell_browser(struct host *host, struct str session, const char *method, const char *pattern,
                   ...);
+/* Same, but what the session belongs to is not used any more if it fails. */
+void need_of_browser(struct host *host, struct str session, const char *method, const char *pattern,
+                     ...);
 
 /* ---- pages ---- */
 
@@ -217,6 +223,8 @@ struct str page_host(const struct page *page);
 struct frame *page_main_frame(struct page *page);
 void host_on_event(void *data, struct str session, struct str method,
                    const struct json_value *params);
+/* A command that set a target up was answered. */
+void host_on_answer(void *data, struct str session, const char *method, const char *refusal);
 /* The front end has answered. */
 void host_take_verdict(struct host *host, int64_t id, bool is_allowed);
 /* Tells the front end about the pages if something changed. */

@@ -223,11 +223,14 @@ static struct page *new_page(struct host *host, struct str target)
 
 /* ---- a new target ---- */
 
+#define FIRST_COMMAND "Fetch.enable"
+
 /*
- * Nothing of the target runs before these commands were taken: it waits for the last one. Requests
- * for documents stop at Fetch, those for private networks too.
+ * Nothing of the target runs before its requests are intercepted: it waits for the last command of
+ * finish_set_up(), which is not sent if this one fails. Requests for documents stop at Fetch, those
+ * for private networks too.
  */
-static void set_up(struct host *host, struct str session, bool is_page)
+static void set_up(struct host *host, struct str session)
 {
     static const char patterns[] =
         "{\"patterns\":[{\"urlPattern\":\"*\",\"resourceType\":\"Document\"},"
@@ -242,19 +245,58 @@ static void set_up(struct host *host, struct str session, bool is_page)
         "{\"urlPattern\":\"*.lan/*\"},{\"urlPattern\":\"*.lan:*\"},"
         "{\"urlPattern\":\"*.intranet/*\"},{\"urlPattern\":\"*.home.arpa/*\"}]}";
 
-    tell_browser(host, session, "Fetch.enable", patterns);
-    tell_browser(host, session, "Page.enable", "{}");
-    tell_browser(host, session, "Page.setLifecycleEventsEnabled", "{\"enabled\":true}");
-    tell_browser(host, session, "Runtime.enable", "{}");
-    tell_browser(host, session, "Page.addScriptToEvaluateOnNewDocument",
-                 "{\"source\":%s,\"worldName\":\"" WORLD "\",\"runImmediately\":true}",
-                 browser_page_script);
-    tell_browser(host, session, "Network.enable", "{\"maxPostDataSize\":0}");
-    tell_browser(host, session, "Log.enable", "{}");
-    tell_browser(host, session, "Target.setAutoAttach", ATTACH);
-    if (is_page)
-        tell_browser(host, session, "Page.setInterceptFileChooserDialog", "{\"enabled\":true}");
-    tell_browser(host, session, "Runtime.runIfWaitingForDebugger", "{}");
+    need_of_browser(host, session, FIRST_COMMAND, patterns);
+}
+
+static void finish_set_up(struct host *host, struct str session, bool is_page)
+{
+    need_of_browser(host, session, "Page.enable", "{}");
+    need_of_browser(host, session, "Page.setLifecycleEventsEnabled", "{\"enabled\":true}");
+    need_of_browser(host, session, "Runtime.enable", "{}");
+    need_of_browser(host, session, "Page.addScriptToEvaluateOnNewDocument",
+                    "{\"source\":%s,\"worldName\":\"" WORLD "\",\"runImmediately\":true}",
+                    browser_page_script);
+    need_of_browser(host, session, "Network.enable", "{\"maxPostDataSize\":0}");
+    need_of_browser(host, session, "Log.enable", "{}");
+    need_of_browser(host, session, "Target.setAutoAttach", ATTACH);
+    if (is_page) /* a dialog for files would stay open: nobody can answer it */
+        need_of_browser(host, session, "Page.setInterceptFileChooserDialog", "{\"enabled\":true}");
+    need_of_browser(host, session, "Runtime.runIfWaitingForDebugger", "{}");
+}
+
+/* A page that could do something unseen, or a frame of it, is given up as a whole. */
+static void give_up(struct host *host, struct page *page, const char *method, const char *why)
+{
+    if (page->defect[0] != '\0')
+        return;
+    snprintf(page->defect, sizeof(page->defect), "%.60s: %.90s", method, why);
+    tell_browser(host, str_from(page->session), "Page.stopLoading", "{}");
+}
+
+/* Of a target that goes away meanwhile every command fails. */
+static bool says_gone(const char *refusal)
+{
+    return strstr(refusal, "Session with given id not found") != NULL ||
+           strstr(refusal, "Target closed") != NULL || strstr(refusal, "Inspected target") != NULL;
+}
+
+void host_on_answer(void *data, struct str session, const char *method, const char *refusal)
+{
+    struct host *host = data;
+    struct page *page = page_by_session(host, session);
+    bool is_page = page != NULL && str_eq_c(session, page->session);
+    bool is_first = strcmp(method, FIRST_COMMAND) == 0;
+
+    if (page == NULL)
+        return; /* it has gone */
+    if (refusal != NULL) {
+        if (!says_gone(refusal))
+            give_up(host, page, method, refusal);
+    } else if (is_first && page->defect[0] == '\0') {
+        page->is_set_up = page->is_set_up || is_page;
+        finish_set_up(host, session, is_page);
+    }
+    monitor_tell(&host->monitor);
 }
 
 static void on_attached(struct host *host, struct str parent, const struct json_value *params)
@@ -276,7 +318,7 @@ static void on_attached(struct host *host, struct str parent, const struct json_
         COPY(frame->session, session);
         frame->context = 0;
         frame->number = -1;
-        set_up(host, session, false);
+        set_up(host, session);
         return;
     }
     page = host->page_count < MAX_PAGES ? page_by_target(host, target) : NULL;
@@ -294,7 +336,7 @@ static void on_attached(struct host *host, struct str parent, const struct json_
     if (frame != NULL)
         COPY(frame->session, session);
     host->has_news = true;
-    set_up(host, session, true);
+    set_up(host, session);
 }
 
 static void on_detached(struct host *host, const struct json_value *params)
@@ -599,9 +641,8 @@ static void on_paused(struct host *host, struct page *page, struct str session,
         return;
     }
     is_agreed = is_going && (str_eq_c(url.host, page->agreed) || str_eq(url.host, page_host(page)));
-    /* Ports of Gatehouse itself are on this machine: the front end knows them. */
-    if (!browser_host_is_loopback(url.host) &&
-        (is_agreed || (!is_going && !browser_host_is_private(url.host))))
+    /* The front end knows the rules, and what Gatehouse itself is. */
+    if (!is_going && !browser_host_is_private(url.host))
         answer_request(host, session_id, id, true);
     else
         ask_front(host, is_going ? page : NULL, session, params, &url, is_agreed);
@@ -785,7 +826,7 @@ static void on_page_event(struct host *host, struct page *page, struct str sessi
         page->is_loaded = page->is_loaded || str_eq_c(session, page->session);
     } else if (str_eq(method, STR("Inspector.targetReloadedAfterCrash"))) {
         page->has_crashed = false;
-        set_up(host, session, str_eq_c(session, page->session));
+        set_up(host, session);
     } else if (str_eq(method, STR("Inspector.targetCrashed"))) {
         page->has_crashed = true;
         page->is_going = false;

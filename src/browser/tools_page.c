@@ -60,12 +60,13 @@ static int launch(struct call *call, struct err *err)
     cleanup_buf struct buf request = BUF_INIT(KEEPER_MAX_PACKET);
     struct host *host = call->host;
     int fds[KEEPER_FDS] = {-1, -1};
-    int r =
-        jsonf(&request, "{\"launch\":{\"mode\":%s,\"profile\":%s,\"browser\":%s,\"headless\":%b}}",
-              mode_of(call), text_of(call->arguments, "profile"),
-              text_of(call->arguments, "browser").len > 0 ? text_of(call->arguments, "browser")
-                                                          : text_of(call->message, "browser"),
-              flag_of(call->message, "headless"));
+    int r = jsonf(&request,
+                  "{\"launch\":{\"mode\":%s,\"profile\":%s,\"browser\":%s,\"headless\":%b,"
+                  "\"own\":%v}}",
+                  mode_of(call), text_of(call->arguments, "profile"),
+                  text_of(call->arguments, "browser").len > 0 ? text_of(call->arguments, "browser")
+                                                              : text_of(call->message, "browser"),
+                  flag_of(call->message, "headless"), json_get(call->message, STR("own")));
 
     if (r < 0)
         return err_set_plain(err, r);
@@ -84,10 +85,14 @@ static int wait_for_page(struct call *call, struct err *err)
 {
     int64_t deadline_ms = monitor_now_ms() + START_MS;
 
-    while (call->host->page_count == 0) {
+    while (call->host->active == NULL ||
+           !(call->host->active->is_set_up || call->host->active->defect[0] != '\0')) {
         if (cdp_has_ended(call->link->cdp) || !monitor_wait(&call->host->monitor, deadline_ms))
             return err_set(err, ERR_TOOL_FAILED, "the browser opened no page");
     }
+    if (call->host->active->defect[0] != '\0')
+        return err_set(err, ERR_TOOL_FAILED, "the browser cannot be controlled: %s",
+                       call->host->active->defect);
     return 0;
 }
 
@@ -196,7 +201,7 @@ int tool_tab_open(struct call *call, struct err *err)
         list_each (node, &host->pages) {
             struct page *page = list_entry(node, struct page, node);
 
-            if (str_eq_c(target, page->target))
+            if (str_eq_c(target, page->target) && (page->is_set_up || page->defect[0] != '\0'))
                 call->page = page;
         }
         if (call->page == NULL && !monitor_wait(&host->monitor, deadline_ms))

@@ -19,6 +19,8 @@ struct peer {
     char method[64];
     char session[64];
     size_t events;
+    size_t answers;
+    char refusal[64]; /* of the last one; or empty */
 };
 
 static int on_send(void *data, struct str message)
@@ -41,11 +43,24 @@ static void on_event(void *data, struct str session, struct str method,
     peer->events++;
 }
 
+static void on_answer(void *data, struct str session, const char *method, const char *refusal)
+{
+    struct peer *peer = data;
+
+    snprintf(peer->method, sizeof(peer->method), "%s", method);
+    snprintf(peer->session, sizeof(peer->session), "%.*s", STR_ARG(session));
+    snprintf(peer->refusal, sizeof(peer->refusal), "%s", refusal != NULL ? refusal : "");
+    peer->answers++;
+}
+
 static int set_up(void **state)
 {
     struct peer *peer = calloc(1, sizeof(*peer));
-    const struct cdp_config config = {
-        .monitor = &peer->monitor, .send = on_send, .on_event = on_event, .data = peer};
+    const struct cdp_config config = {.monitor = &peer->monitor,
+                                      .send = on_send,
+                                      .on_event = on_event,
+                                      .on_answer = on_answer,
+                                      .data = peer};
 
     assert_non_null(peer);
     assert_int_equal(monitor_init(&peer->monitor), 0);
@@ -249,6 +264,25 @@ static void too_many_commands_are_refused(void **state)
     cdp_forget(peer->cdp, begin(peer, "A.a"));
 }
 
+static void a_watched_command_tells_how_it_went(void **state)
+{
+    struct peer *peer = *state;
+    struct cdp_command *command = NULL;
+
+    assert_int_equal(cdp_begin(peer->cdp, STR("S1"), "A.a", STR_EMPTY, &command, NULL), 0);
+    cdp_watch(peer->cdp, command);
+    assert_int_equal(cdp_begin(peer->cdp, STR("S2"), "B.b", STR_EMPTY, &command, NULL), 0);
+    cdp_watch(peer->cdp, command);
+    assert_int_equal(receive(peer, "{\"id\":2,\"error\":{\"message\":\"not allowed\"}}"), 0);
+    assert_string_equal(peer->session, "S2");
+    assert_string_equal(peer->method, "B.b");
+    assert_string_equal(peer->refusal, "not allowed");
+    assert_int_equal(receive(peer, "{\"id\":1,\"result\":{}}"), 0);
+    assert_string_equal(peer->session, "S1");
+    assert_string_equal(peer->refusal, "");
+    assert_int_equal(peer->answers, 2);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -264,6 +298,7 @@ int main(void)
         TEST(a_connection_that_ends_is_told_to_all_who_wait),
         TEST(what_cannot_be_sent_is_not_waited_for),
         TEST(too_many_commands_are_refused),
+        TEST(a_watched_command_tells_how_it_went),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

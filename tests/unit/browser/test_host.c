@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The working half of gatehouse-browser, with a browser and a front end that the test plays. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "browser/host.h"
+#include "browser/keeper.h"
+#include "browser/wire.h"
+#include "ipc/packet.h"
+
+enum { ROOM = 256 << 10 };
+
+struct scene {
+    int front;
+    int keeper;
+    int from_host; /* what the browser reads */
+    int to_host;
+    pthread_t host;
+    pthread_t browser;
+    struct browser_host_config config;
+    struct browser_wire wire;
+    const char *refused; /* the method that the browser refuses, of this session; or NULL */
+    const char *refused_session;
+    bool has_run_page; /* what waited was let go */
+    bool has_run_frame;
+};
+
+static void *live_host(void *data)
+{
+    struct scene *scene = data;
+    struct err err = ERR_INIT;
+
+    (void)browser_host_serve(&scene->config, &err);
+    return NULL;
+}
+
+static void say(const struct scene *scene, const char *text)
+{
+    size_t len = strlen(text) + 1; /* with the NUL that ends it */
+    ssize_t ignored = write(scene->to_host, text, len);
+
+    (void)ignored; /* the host may have closed it */
+}
+
+static void attach(const struct scene *scene, const char *kind, const char *name,
+                   const char *parent)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "{\"method\":\"Target.attachedToTarget\",\"sessionId\":\"%s\",\"params\":{"
+             "\"sessionId\":\"S-%s\",\"targetInfo\":{\"targetId\":\"%s\",\"type\":\"%s\","
+             "\"url\":\"about:blank\",\"title\":\"\"},\"waitingForDebugger\":true}}",
+             parent, name, name, kind);
+    say(scene, text);
+}
+
+/* A browser with one page, which has a frame of another process. */
+static void answer_command(struct scene *scene, struct str text)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(4 << 20);
+    const struct json_value *command;
+    struct str method = STR_EMPTY;
+    struct str session = STR_EMPTY;
+    int64_t id = 0;
+    char line[256];
+    bool is_refused;
+
+    assert_int_equal(json_parse(&arena, text, JSON_LIMITS_DEFAULT, &command, NULL), 0);
+    assert_true(json_get_int(command, STR("id"), &id));
+    assert_true(json_get_str(command, STR("method"), &method));
+    (void)json_get_str(command, STR("sessionId"), &session);
+    is_refused = scene->refused != NULL && str_eq_c(method, scene->refused) &&
+                 str_eq_c(session, scene->refused_session);
+    if (str_eq(method, STR("Runtime.runIfWaitingForDebugger"))) {
+        scene->has_run_page = scene->has_run_page || str_eq(session, STR("S-T1"));
+        scene->has_run_frame = scene->has_run_frame || str_eq(session, STR("S-F1"));
+    }
+    if (str_eq(method, STR("Target.createTarget")))
+        attach(scene, "page", "T1", "");
+    snprintf(line, sizeof(line),
+             is_refused ? "{\"id\":%lld,\"error\":{\"code\":-32000,\"message\":\"it is broken\"}}"
+                        : "{\"id\":%lld,\"result\":{\"targetId\":\"T1\",\"product\":\"Fake/1\"}}",
+             (long long)id);
+    say(scene, line);
+    if (str_eq(method, STR("Target.setAutoAttach")) && str_eq(session, STR("S-T1")))
+        attach(scene, "iframe", "F1", "S-T1");
+}
+
+static void *live_browser(void *data)
+{
+    struct scene *scene = data;
+    cleanup_buf struct buf bytes = BUF_INIT(16 << 20);
+    static char room[ROOM];
+    ssize_t got;
+
+    while ((got = read(scene->from_host, room, sizeof(room))) > 0) {
+        const char *end;
+
+        assert_int_equal(buf_append_str(&bytes, (struct str){room, (size_t)got}), 0);
+        while ((end = memchr(bytes.data, '\0', bytes.len)) != NULL) {
+            size_t len = (size_t)(end - bytes.data);
+
+            answer_command(scene, (struct str){bytes.data, len});
+            buf_drop_front(&bytes, len + 1);
+            if (bytes.len == 0)
+                break;
+        }
+    }
+    return NULL;
+}
+
+/* The keeper's part: nothing to stop, then a browser. */
+static void answer_keeper(struct scene *scene)
+{
+    char room[KEEPER_MAX_PACKET];
+    int ignored[KEEPER_FDS];
+    int to_browser[2];
+    int from_browser[2];
+    int fds[2];
+
+    assert_true(packet_receive(scene->keeper, room, sizeof(room), ignored, 0, 0) > 0);
+    assert_true(packet_send(scene->keeper, STR("{\"error\":0,\"message\":\"\"}"), NULL, 0, 0) >= 0);
+    assert_true(packet_receive(scene->keeper, room, sizeof(room), ignored, 0, 0) > 0);
+    assert_int_equal(pipe2(to_browser, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(from_browser, O_CLOEXEC), 0);
+    fds[0] = to_browser[1];
+    fds[1] = from_browser[0];
+    assert_true(packet_send(scene->keeper, STR("{\"error\":0,\"message\":\"\"}"), fds, 2, 0) >= 0);
+    close(fds[0]);
+    close(fds[1]);
+    scene->from_host = to_browser[0];
+    scene->to_host = from_browser[1];
+    assert_int_equal(pthread_create(&scene->browser, NULL, live_browser, scene), 0);
+}
+
+static void call(const struct scene *scene, const char *text)
+{
+    char length[BROWSER_LENGTH_BYTES];
+
+    browser_wire_length(strlen(text), length);
+    assert_int_equal(write(scene->front, length, sizeof(length)), sizeof(length));
+    assert_int_equal(write(scene->front, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+/* The next result of a call, as text. */
+static void result(struct scene *scene, char out_text[ROOM])
+{
+    static char room[ROOM];
+
+    while (true) {
+        struct str message;
+        ssize_t got;
+
+        assert_int_equal(browser_wire_next(&scene->wire, &message), 0);
+        if (message.len > 0) {
+            snprintf(out_text, ROOM, "%.*s", STR_ARG(message));
+            if (strstr(out_text, "\"done\"") != NULL)
+                return;
+            continue;
+        }
+        got = read(scene->front, room, sizeof(room));
+        assert_true(got > 0);
+        assert_int_equal(browser_wire_feed(&scene->wire, (struct str){room, (size_t)got}), 0);
+    }
+}
+
+static void begin(struct scene *scene)
+{
+    int front[2];
+    int keeper[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, front), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keeper), 0);
+    scene->front = front[0];
+    scene->keeper = keeper[0];
+    scene->wire = (struct browser_wire)BROWSER_WIRE_INIT;
+    scene->config = (struct browser_host_config){.front_fd = front[1], .keeper_fd = keeper[1]};
+    assert_int_equal(pthread_create(&scene->host, NULL, live_host, scene), 0);
+    call(scene, "{\"call\":1,\"tool\":\"browser_connect\",\"arguments\":{},\"own\":[]}");
+    answer_keeper(scene);
+}
+
+static void end(struct scene *scene)
+{
+    close(scene->front);
+    close(scene->keeper);
+    pthread_join(scene->host, NULL);
+    pthread_join(scene->browser, NULL);
+    close(scene->from_host);
+    close(scene->to_host);
+    close(scene->config.front_fd);
+    close(scene->config.keeper_fd);
+    browser_wire_done(&scene->wire);
+}
+
+static void answer_stop(struct scene *scene)
+{
+    char room[KEEPER_MAX_PACKET];
+    int ignored[KEEPER_FDS];
+
+    assert_true(packet_receive(scene->keeper, room, sizeof(room), ignored, 0, 0) > 0);
+    assert_true(packet_send(scene->keeper, STR("{\"error\":0,\"message\":\"\"}"), NULL, 0, 0) >= 0);
+}
+
+static void a_page_without_interception_never_runs(void **state)
+{
+    struct scene scene = {.refused = "Fetch.enable", .refused_session = "S-T1"};
+    static char text[ROOM];
+
+    (void)state;
+    begin(&scene);
+    answer_stop(&scene);
+    result(&scene, text);
+    assert_non_null(strstr(text, "\"isError\":true"));
+    assert_non_null(strstr(text, "cannot be controlled: Fetch.enable: it is broken"));
+    end(&scene);
+    assert_false(scene.has_run_page);
+}
+
+/* A frame of another process has a session of its own; the whole page is given up. */
+static void nor_does_a_frame(void **state)
+{
+    static const char *const methods[] = {"Fetch.enable", "Page.enable", "Target.setAutoAttach"};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(methods); i++) {
+        struct scene scene = {.refused = methods[i], .refused_session = "S-F1"};
+        static char text[ROOM];
+        int number = 2;
+
+        begin(&scene);
+        result(&scene, text);
+        assert_non_null(strstr(text, "\"isError\":false"));
+        do {
+            char line[128];
+
+            snprintf(line, sizeof(line),
+                     "{\"call\":%d,\"tool\":\"browser_resize\",\"arguments\":{\"width\":9,"
+                     "\"height\":9},\"page\":\"p1\",\"host\":\"\"}",
+                     number++);
+            call(&scene, line);
+            result(&scene, text);
+        } while (strstr(text, "\"isError\":false") != NULL);
+        assert_non_null(strstr(text, "The page cannot be controlled"));
+        assert_non_null(strstr(text, methods[i]));
+        end(&scene);
+        assert_true(scene.has_run_page);
+        assert_int_equal(scene.has_run_frame, i > 0);
+    }
+}
+
+static void what_is_set_up_is_used(void **state)
+{
+    struct scene scene = {.refused = NULL};
+    static char text[ROOM];
+
+    (void)state;
+    begin(&scene);
+    result(&scene, text);
+    assert_non_null(strstr(text, "Fake/1"));
+    call(&scene, "{\"call\":2,\"tool\":\"browser_resize\",\"arguments\":{\"width\":9,\"height\":9},"
+                 "\"page\":\"p1\",\"host\":\"\"}");
+    result(&scene, text);
+    assert_non_null(strstr(text, "\"isError\":false"));
+    end(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_page_without_interception_never_runs),
+        cmocka_unit_test(nor_does_a_frame),
+        cmocka_unit_test(what_is_set_up_is_used),
+    };
+
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
