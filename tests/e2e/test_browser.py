@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Web pages in a real Chromium, over MCP: what agents see and do, and where they cannot go."""
 import base64
+import http.client
 import importlib.util
 import json
 import os
@@ -23,6 +24,15 @@ CHROMIUM = "/usr/lib/chromium/chromium"
 OPEN = ("--permission-browser", "allow")
 
 
+def lacks():
+    """Why there can be no browser here; or None."""
+    if not os.path.exists(CHROMIUM):
+        return "chromium is not installed"
+    if subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode != 0:
+        return "this user cannot create user namespaces"
+    return None
+
+
 def load_site():
     """A module of that name is already there."""
     spec = importlib.util.spec_from_file_location("browser_site", SITE)
@@ -41,7 +51,7 @@ def ref_of(snapshot, words):
     raise AssertionError(f"no {words!r} in:\n{snapshot}")
 
 
-@unittest.skipUnless(os.path.exists(CHROMIUM), "chromium is not installed")
+@unittest.skipIf(lacks(), lacks())
 class InBrowser(Consent):
     def setUp(self):
         super().setUp()
@@ -90,6 +100,9 @@ class InBrowser(Consent):
                 found.append(int(pid))
         return found
 
+    def words_of(self, pid):
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+
     def profiles(self):
         return [path.name for place in self.state.rglob("browser") if place.is_dir() for path in place.iterdir()]
 
@@ -98,6 +111,40 @@ class InBrowser(Consent):
         while not found():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.02)
+
+
+class Listening:
+    """The program behind --http, for a client of one call after the other."""
+
+    def __init__(self, root, state):
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(state), "XDG_STATE_HOME": str(state), "GATEHOUSE_HTTP_KEY": "a-key-for-this-test",
+                       **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}}
+        self.process = subprocess.Popen([mcp_client.GATEHOUSE, "mcp", "--http", "127.0.0.1:0", *OPEN, root], env=environment,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
+        self.pid = self.process.pid
+        self.port = int(re.search(r":(\d+)/mcp", self.process.stdout.readline().decode())[1])
+
+    def call(self, tool, **arguments):
+        here = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": tool, "arguments": arguments, "_meta": mcp_client.MODERN}}
+        here.request("POST", "/mcp", json.dumps(body), {
+            "Authorization": "Bearer a-key-for-this-test", "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call", "Mcp-Name": tool})
+        text = here.getresponse().read().decode()
+        here.close()
+        return json.loads(text)["result"]
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+    def discard(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 class Pages(InBrowser):
@@ -248,6 +295,25 @@ class Borders(InBrowser):
         self.assertEqual(self.ok(server, "browser_snapshot")["snapshot"].count("Inner button"), 2)
         self.assertEqual(self.text(server, f"fetch('{self.other}/api/x', {{mode: 'no-cors'}}).then(() => 'got', () => 'refused')"),
                          "refused")
+
+    def test_gatehouse_itself_is_never_reached(self):
+        """Over HTTP it has a port, on a host that a rule allows."""
+        server = Listening(self.root, self.state)
+        self.addCleanup(server.discard)
+        self.ok(server, "browser_connect")
+        for host in ("127.0.0.1", "localhost", "[::1]"):
+            self.assertTrue(self.fails(server, "browser_navigate", url=f"http://{host}:{server.port}/"), host)
+        self.assertIn("Gatehouse itself", self.fails(server, "browser_navigate", url=f"http://127.0.0.1:{server.port}/mcp"))
+        self.go(server, "index.html")
+        own = f"http://127.0.0.1:{server.port}/mcp"
+        self.assertTrue(self.fails(server, "browser_navigate", url=f"{self.here}/redirect/302?to={own}"))
+        self.go(server, "index.html")
+        asked = f"fetch('{own}', {{mode: 'no-cors'}}).then(() => 'got', () => 'refused')"
+        self.assertEqual(self.text(server, asked), "refused")
+        # The browser itself knows it, for what nobody intercepts.
+        main = [words for words in map(self.words_of, self.browsers(server)) if b"--type=" not in words]
+        self.assertIn(f"--host-resolver-rules=MAP *:7655 ~NOTFOUND,MAP *:{server.port} ~NOTFOUND".encode(), main[0].split(b"\0"))
+        server.end()
 
     def test_the_user_is_asked_for_each_host(self):
         self.settings.unlink()

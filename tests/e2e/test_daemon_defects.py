@@ -387,6 +387,11 @@ class Flags(Scene):
         for flags, is_offered in ((), True), (("--permission-browser", "deny"), False):
             server, daemon = self.connect(*flags)
             self.assertEqual(self.offers_browser(server, daemon), is_offered)
+            if "browser_click" in self.tools(server):
+                # The server itself is not for pages, whatever the user says; nobody is asked.
+                for host in ("127.0.0.1", "localhost"):
+                    refused = self.error(server, "browser_navigate", url=f"http://{host}:{server.port}/")
+                    self.assertIn("Gatehouse itself", refused)
             daemon.end()
 
     @unittest.skipUnless(has_boxes(), "cannot sandbox commands on this machine")
