@@ -666,9 +666,21 @@ static void end_calls(struct host *host)
         ;
 }
 
+static void free_host(struct host *host)
+{
+    host_drop_checks(host);
+    buf_done(&host->front.bytes);
+    browser_wire_done(&host->wire);
+    close(host->wake[0]);
+    close(host->wake[1]);
+    monitor_done(&host->monitor);
+    free(host);
+}
+
 int browser_host_serve(const struct browser_host_config *config, struct err *err)
 {
     static char room[READ_BYTES];
+    bool is_alone;
     struct host *host = calloc(1, sizeof(*host));
     int r = host != NULL ? monitor_init(&host->monitor) : ERR_NO_MEMORY;
 
@@ -690,7 +702,10 @@ int browser_host_serve(const struct browser_host_config *config, struct err *err
     while (look(host, room) == 0)
         ;
     end_calls(host);
+    is_alone = host->call_count == 0;
     monitor_leave(&host->monitor);
     /* What a thread that hangs may still use stays: the process ends now. */
+    if (is_alone)
+        free_host(host);
     return 0;
 }

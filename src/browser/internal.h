@@ -227,6 +227,7 @@ void host_on_event(void *data, struct str session, struct str method,
 void host_on_answer(void *data, struct str session, const char *method, const char *refusal);
 /* The front end has answered. */
 void host_take_verdict(struct host *host, int64_t id, bool is_allowed);
+void host_drop_checks(struct host *host);
 /* Tells the front end about the pages if something changed. */
 void host_tell_pages(struct host *host);
 int host_send(struct host *host, struct str message);

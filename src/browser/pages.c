@@ -596,6 +596,12 @@ static void drop_check(struct check *check)
     free(check);
 }
 
+void host_drop_checks(struct host *host)
+{
+    list_each_safe (node, &host->checks)
+        drop_check(list_entry(node, struct check, node));
+}
+
 void host_take_verdict(struct host *host, int64_t id, bool is_allowed)
 {
     list_each_safe (node, &host->checks) {
