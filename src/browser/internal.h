@@ -255,7 +255,7 @@ struct place {
 
 /* The page's main document; waits until the script is there. */
 int place_main(struct call *call, struct place *out_place, struct err *err);
-int place_of_frame(struct call *call, struct str frame, struct place *out_place, struct err *err);
+int place_of_frame(struct call *call, struct str id, struct place *out_place, struct err *err);
 /* The document of an element's ref or selector. */
 int place_of_target(struct call *call, const struct json_value *target, struct place *out_place,
                     struct err *err);

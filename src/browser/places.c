@@ -125,8 +125,10 @@ static int place_of_selector(struct call *call, struct str selector, struct plac
     list_each (node, &call->page->frames) {
         const struct frame *frame = list_entry(node, struct frame, node);
 
-        if (count < array_size(frames) && frame->context != 0)
-            COPY(frames[count++], str_from(frame->id));
+        if (count < array_size(frames) && frame->context != 0) {
+            COPY(frames[count], str_from(frame->id));
+            count++;
+        }
     }
     for (size_t i = 0; i < count; i++) {
         cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;

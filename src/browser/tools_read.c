@@ -539,7 +539,7 @@ int tool_cookies(struct call *call, struct err *err)
 int tool_storage(struct call *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
-    const struct json_value *result;
+    const struct json_value *result = NULL;
     struct place place;
     int r = place_main(call, &place, err);
 
