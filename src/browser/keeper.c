@@ -34,9 +34,9 @@ enum {
 
 #define SCRATCH_BYTES (UINT64_C(2) << 30) /* shared memory of the browser's parts, too */
 
-#define UNUSED_FEATURES                                                                            \
-    "MediaRouter,OptimizationHints,Translate,InterestFeedContentSuggestions,"                      \
-    "CertificateTransparencyComponentUpdater,DialMediaRouteProvider"
+static const char without_features[] =
+    "--disable-features=MediaRouter,OptimizationHints,Translate,InterestFeedContentSuggestions,"
+    "CertificateTransparencyComponentUpdater,DialMediaRouteProvider";
 
 struct browser_keeper {
     const struct browser_keeper_config *config;
@@ -109,7 +109,7 @@ static int write_words(const struct browser_keeper *keeper, const struct launch 
         "--disable-background-timer-throttling",
         "--disable-backgrounding-occluded-windows",
         "--disable-renderer-backgrounding",
-        "--disable-features=" UNUSED_FEATURES,
+        without_features,
         "--metrics-recording-only",
         "--password-store=basic",
         "--window-size=1280,800",

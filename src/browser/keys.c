@@ -51,19 +51,19 @@ static const struct {
 
 /* The keys with a sign: plain, with Shift. */
 static const struct {
-    char plain;
-    char shifted;
     const char *code;
     int windows;
+    char plain;
+    char shifted;
 } signs[] = {
-    {'1', '!', "Digit1", 49},       {'2', '@', "Digit2", 50},        {'3', '#', "Digit3", 51},
-    {'4', '$', "Digit4", 52},       {'5', '%', "Digit5", 53},        {'6', '^', "Digit6", 54},
-    {'7', '&', "Digit7", 55},       {'8', '*', "Digit8", 56},        {'9', '(', "Digit9", 57},
-    {'0', ')', "Digit0", 48},       {'-', '_', "Minus", 189},        {'=', '+', "Equal", 187},
-    {'[', '{', "BracketLeft", 219}, {']', '}', "BracketRight", 221}, {'\\', '|', "Backslash", 220},
-    {';', ':', "Semicolon", 186},   {'\'', '"', "Quote", 222},       {'`', '~', "Backquote", 192},
-    {',', '<', "Comma", 188},       {'.', '>', "Period", 190},       {'/', '?', "Slash", 191},
-    {' ', ' ', "Space", 32},
+    {"Digit1", 49, '1', '!'},       {"Digit2", 50, '2', '@'},        {"Digit3", 51, '3', '#'},
+    {"Digit4", 52, '4', '$'},       {"Digit5", 53, '5', '%'},        {"Digit6", 54, '6', '^'},
+    {"Digit7", 55, '7', '&'},       {"Digit8", 56, '8', '*'},        {"Digit9", 57, '9', '('},
+    {"Digit0", 48, '0', ')'},       {"Minus", 189, '-', '_'},        {"Equal", 187, '=', '+'},
+    {"BracketLeft", 219, '[', '{'}, {"BracketRight", 221, ']', '}'}, {"Backslash", 220, '\\', '|'},
+    {"Semicolon", 186, ';', ':'},   {"Quote", 222, '\'', '"'},       {"Backquote", 192, '`', '~'},
+    {"Comma", 188, ',', '<'},       {"Period", 190, '.', '>'},       {"Slash", 191, '/', '?'},
+    {"Space", 32, ' ', ' '},
 };
 
 static void put_sign(char sign, struct browser_key *key)

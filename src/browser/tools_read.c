@@ -547,7 +547,7 @@ int tool_storage(struct call *call, struct err *err)
         r = script(call, &place, "storage", COMMAND_MS, &answer, &result, err,
                    "{\"kind\":%s,\"action\":%s,\"data\":%v}", text_of(call->arguments, "kind"),
                    text_of(call->arguments, "action"), json_get(call->arguments, STR("data")));
-    if (r < 0)
+    if (r < 0 || result == NULL)
         return r;
     json_each_member (key, result)
         if (r == 0) {
