@@ -106,7 +106,9 @@ class Tools(Scene):
         self.change(server)
         if has_boxes():
             self.run_commands(server)
-        self.assertEqual(self.called, self.tools(server))
+        # Those of the browser have tests of their own, with pages.
+        offered = {tool for tool in self.tools(server) if not tool.startswith("browser_")}
+        self.assertEqual(self.called, offered)
         self.assertEqual(daemon.end()[0], 0)
 
     def test_a_tool_that_fails_says_so(self):

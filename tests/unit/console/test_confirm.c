@@ -57,7 +57,7 @@ static void the_offer_is_shown_as_a_table(void **state)
     assert_shows(&bench, "  Change files            Deny (write access off)");
     assert_shows(&bench, "  Run commands            Deny");
     assert_shows(&bench, "  Screen, mouse, keyboard Deny");
-    assert_shows(&bench, "  Browser                 Not available in this version");
+    assert_shows(&bench, "  Browser                 Ask");
     assert_does_not_show(&bench, "network"); /* there are no commands */
     assert_shows(&bench, "  1 Yes, connect");
     assert_shows(&bench, "  2 Edit");
@@ -177,7 +177,7 @@ static void modes_are_edited_for_this_session(void **state)
     bench_press(&bench, "3\x1b[C");
     assert_shows(&bench, "> 3 Run commands            Ask");
     bench_press(&bench, "5\x1b[D");
-    assert_shows(&bench, "> 5 Browser                 Not available in this version");
+    assert_shows(&bench, "> 5 Browser                 Deny");
     bench_press(&bench, "7\r\r\r"); /* once Done, and no more than that */
     assert_int_equal(asked.count, 0);
     assert_shows(&bench, "Connect to this server?");
@@ -193,7 +193,7 @@ static void modes_are_edited_for_this_session(void **state)
     assert_int_equal(asked.result.modes.of[CATALOG_FILESYSTEM_READ], PERMISSION_ALLOW);
     assert_int_equal(asked.result.modes.of[CATALOG_FILESYSTEM_WRITE], PERMISSION_ALLOW);
     assert_int_equal(asked.result.modes.of[CATALOG_SHELL], PERMISSION_ASK);
-    assert_int_equal(asked.result.modes.of[CATALOG_BROWSER], PERMISSION_ASK);
+    assert_int_equal(asked.result.modes.of[CATALOG_BROWSER], PERMISSION_DENY);
     bench_close(&bench);
 }
 
@@ -266,10 +266,11 @@ static void nothing_allowed_at_all_is_not_accepted(void **state)
     struct bench bench;
 
     (void)state;
+    offer.modes.of[CATALOG_BROWSER] = PERMISSION_DENY;
     begin(&bench, &bench_colour, &offer, &asked);
     bench_press(&bench, "2\r");
     bench_wait(&bench, STAGE_GUARD_MS);
-    bench_press(&bench, "1\x1b[C7\r"); /* for a browser there are no tools */
+    bench_press(&bench, "1\x1b[C7\r");
     bench_wait(&bench, STAGE_GUARD_MS);
     assert_shows(&bench, "Permissions and folder");
     assert_shows(&bench, "all tool groups");
