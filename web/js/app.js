@@ -126,7 +126,8 @@ function drawQuestions() {
 watch((what) => {
   if (isConsent) return draw();
   if (what === "all" || what === "questions") drawQuestions();
-  if (shown === null || what === "all") return draw();
+  // Forms keep what somebody has typed, also when a machine comes or goes meanwhile.
+  if (shown === null || (what === "all" && shown.draw.cares.includes(what))) return draw();
   drawNav();
   if (!shown.draw.cares.includes(what)) return;
   // Somebody may be typing: only pages without forms are drawn again as a whole.
