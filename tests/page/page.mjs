@@ -737,6 +737,8 @@ const cases = {
   async "it finds a daemon that waits on this computer"() {
     const scene = await (await new Scene("probe").serve()).browse();
     scene.daemon = await start(["connect", scene.url, "--dir", scene.folder, "--auto-confirm", "--non-interactive"], /waiting on the local port/);
+    // With the token, the page is drawn anew.
+    await scene.page.locator(".command code").first().waitFor();
     await scene.click("Look for it on this computer");
     await scene.see("is connected");
     await scene.end();
