@@ -527,33 +527,6 @@ const cases = {
     await scene.end();
   },
 
-  async "an app is denied, and one that lies is sent nowhere"() {
-    const scene = new Scene("oauth-denied");
-    scene.user("add", "anna");
-    await (await scene.serve()).browse();
-    const app = await new App(scene, "Robot").open();
-    await assert.rejects(app.connect(), UnauthorizedError);
-    // Who is not signed in does that first, and then the question is there.
-    await scene.page.goto(app.sent[0]);
-    await scene.signIn("anna");
-    await scene.see("An app asks for access to your machine");
-    const elsewhere = new URL(app.sent[0]);
-    elsewhere.searchParams.set("redirect_uri", "https://evil.example/");
-    await scene.page.goto(elsewhere.href);
-    await scene.see("This app cannot be connected");
-    assert.equal(await scene.page.getByRole("button", { name: /Back to/ }).count(), 0);
-    const weak = new URL(app.sent[0]);
-    weak.searchParams.set("code_challenge_method", "plain");
-    await scene.page.goto(weak.href);
-    await scene.page.getByRole("button", { name: "Back to 127.0.0.1" }).waitFor();
-    await scene.page.screenshot({ path: `${pictures}/consent-refused.png` });
-    await scene.page.goto(app.sent[0]);
-    await scene.click("Deny");
-    assert.deepEqual(await app.returned, { error: "access_denied", state: "the app's state & more", iss: scene.url });
-    await app.close();
-    await scene.end();
-  },
-
   async "the audit trail is searched, tells who decided, and becomes a report"() {
     const scene = await all("audit");
     await scene.run("write_file", { filePath: "src/cart.ts", content: "export const total = 1;\npassword = \"hunter2hunter2\"\n" });
