@@ -60,6 +60,8 @@ enum err_category {
     X(ERR_ARCHIVE_ENTRIES,     "archive_limit_entries", POLICY,    413, -32602, "the archive has too many entries") \
     X(ERR_ARCHIVE_RATIO,       "archive_limit_ratio", POLICY,      413, -32602, "the archive unpacks to far more than its size") \
     X(ERR_ARCHIVE_DEPTH,       "archive_limit_depth", POLICY,      413, -32602, "the archive is nested too deeply") \
+    X(ERR_MEDIA_FORMAT,        "media_format",        POLICY,      422, -32602, "not a readable image or document of this kind") \
+    X(ERR_MEDIA_LIMIT,         "media_limit",         POLICY,      422, -32602, "the image or document takes too much memory or time") \
     X(ERR_TOO_LARGE,           "too_large",           POLICY,      413, -32602, "larger than the limit") \
     X(ERR_INVALID_ARGUMENT,    "invalid_argument",    POLICY,      400, -32602, "invalid argument") \
     X(ERR_INVALID_UTF8,        "invalid_utf8",        POLICY,      400, -32700, "not valid UTF-8") \

@@ -139,6 +139,15 @@ void sha256_end(struct sha256 *hash, unsigned char out_digest[SHA256_BYTES])
     secret_wipe(hash, sizeof(*hash));
 }
 
+void sha256_of(struct str bytes, unsigned char out_digest[SHA256_BYTES])
+{
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    sha256_add(&hash, bytes);
+    sha256_end(&hash, out_digest);
+}
+
 void hmac_init(struct hmac *mac, struct str key)
 {
     unsigned char padded[SHA256_BLOCK_BYTES] = {0};

@@ -23,6 +23,8 @@ void sha256_init(struct sha256 *hash);
 void sha256_add(struct sha256 *hash, struct str bytes);
 /* Wipes the state: the hash may have been over a secret. */
 void sha256_end(struct sha256 *hash, unsigned char out_digest[SHA256_BYTES]);
+/* All three, of bytes in one piece. */
+void sha256_of(struct str bytes, unsigned char out_digest[SHA256_BYTES]);
 
 struct hmac {
     struct sha256 inner;
