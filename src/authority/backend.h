@@ -107,6 +107,12 @@ struct backend_ops {
      */
     int (*stage_dress)(struct backend_stage *stage, unsigned mode, struct backend_file *after);
     /*
+     * Call last of all: gives it the times of that file, and describes it as it will be in a
+     * private tree.
+     */
+    int (*stage_date)(struct backend_stage *stage, struct backend_file *after,
+                      struct authority_stat *out_stat);
+    /*
      * About the file to be replaced, which must exist: fills in `before` and reads the content, if
      * that is wanted. Publishing fills in `after`, and with `expected` replaces nothing else: see
      * authority_exchange.
@@ -177,6 +183,13 @@ struct backend_ops {
      */
     int (*tree_stage)(struct backend_root *root, const struct backend_lookup *lookup,
                       struct str name, struct backend_root **out_tree);
+    /*
+     * Creates a link in a private tree that leads where this entry of a directory does, and
+     * describes both. ERR_NOT_FOUND if that is no link any more.
+     */
+    int (*tree_link)(struct backend_root *tree, struct str name, struct backend_dir *dir,
+                     struct str component, struct authority_stat *out_from,
+                     struct authority_stat *out_to);
     /* Of a directory in it; with a restrictive mode, what is below cannot be reached afterwards. */
     int (*tree_set_mode)(struct backend_root *tree, struct str name, unsigned mode);
     int (*tree_publish)(struct backend_root *tree, unsigned mode, bool is_synced);

@@ -153,6 +153,16 @@ static int name_entry(struct walk *walk, const struct level *level, struct str c
     return 0;
 }
 
+/* What the walk's name refers to cannot be entered. */
+static int pass_over(const struct walk *walk, int code)
+{
+    if (walk->options->is_strict)
+        return code;
+    if (walk->options->missed != NULL)
+        walk->options->missed(walk->data, path_view(&walk->name), code);
+    return 0;
+}
+
 /* Descends into the directory that the walk's name refers to. */
 static int descend(struct walk *walk, struct level *level, struct str component)
 {
@@ -160,11 +170,9 @@ static int descend(struct walk *walk, struct level *level, struct str component)
     int r;
 
     if (walk->depth >= walk->options->max_depth)
-        return walk->options->is_strict ? ERR_TOO_LARGE : 0;
+        return pass_over(walk, ERR_TOO_LARGE);
     r = walk->ops->dir_open_below(level->dir, component, &dir);
-    if (r < 0)
-        return walk->options->is_strict ? r : 0;
-    return enter(walk, dir);
+    return r < 0 ? pass_over(walk, r) : enter(walk, dir);
 }
 
 /* Visits one entry; the visitor decides whether to descend. */

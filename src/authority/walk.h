@@ -36,6 +36,8 @@ struct walk_options {
      * always does.
      */
     bool is_strict;
+    /* Reports a directory that is passed over instead, to the visitor's data. May be NULL. */
+    void (*missed)(void *data, struct str name, int code);
     const struct cancel *cancel;
 };
 

@@ -164,6 +164,34 @@ int linux_dir_stat(struct backend_dir *dir, struct str component, struct authori
     return 0;
 }
 
+int linux_dir_read_link(struct backend_dir *dir, struct str component, char out_target[PATH_MAX],
+                        struct authority_stat *out_stat)
+{
+    char last[NAME_MAX + 1];
+    cleanup_fd int fd = -1;
+    struct stat about;
+    ssize_t len;
+    int r = terminate(component, last);
+
+    if (r < 0)
+        return r;
+    /* Held, so that both are of one link. */
+    fd = openat(dir->fd, last, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return linux_error(errno);
+    r = linux_look(fd, &about);
+    if (r < 0)
+        return r;
+    len = readlinkat(fd, "", out_target, PATH_MAX);
+    if (len < 0) /* of an object that is no link: ENOENT */
+        return linux_error(errno);
+    if (len >= PATH_MAX)
+        return ERR_INVALID_PATH;
+    out_target[len] = '\0';
+    linux_fill_stat(&about, out_stat);
+    return 0;
+}
+
 int linux_dir_file_open(struct backend_dir *dir, const struct backend_lookup *lookup,
                         struct str component, struct backend_file **out_file,
                         struct authority_stat *out_stat)

@@ -269,6 +269,8 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
 int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
 int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget);
 int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
+int linux_stage_date(struct backend_stage *stage, struct backend_file *after,
+                     struct authority_stat *out_stat);
 int linux_stage_exchange(struct backend_stage *stage, struct authority_exchange *exchange);
 int linux_stage_publish(struct backend_stage *stage, bool is_synced);
 int linux_stage_publish_all(struct backend_stage **stages, size_t count, bool is_synced,
@@ -276,7 +278,13 @@ int linux_stage_publish_all(struct backend_stage **stages, size_t count, bool is
 void linux_stage_drop(struct backend_stage *stage);
 int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
                      struct str name, struct backend_root **out_tree);
+int linux_tree_link(struct backend_root *tree, struct str name, struct backend_dir *dir,
+                    struct str component, struct authority_stat *out_from,
+                    struct authority_stat *out_to);
 int linux_tree_set_mode(struct backend_root *tree, struct str name, unsigned mode);
+/* The target of a link in an open directory, and what it is; in dir.c. */
+int linux_dir_read_link(struct backend_dir *dir, struct str component, char out_target[PATH_MAX],
+                        struct authority_stat *out_stat);
 int linux_tree_publish(struct backend_root *tree, unsigned mode, bool is_synced);
 void linux_tree_drop(struct backend_root *tree);
 int linux_dir_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,

@@ -23,6 +23,8 @@
 enum {
     COPY_STEP_BYTES = 8 << 20, /* between two looks at the token */
     COPY_BUFFER_BYTES = 128 << 10,
+    COPY_SMALL_BYTES = 16 << 10, /* on the stack */
+    ALL_MODES = 07777,
 };
 
 /* ---- beginning ---- */
@@ -168,7 +170,9 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
         .cancel = lookup->cancel,
         .journal_slot = LINUX_NO_SLOT,
     };
-    r = linux_open_parent(root, lookup, name, LINUX_LAST_RESOLVED, &stage->place);
+    /* In a private tree it is created, and nothing that is there already is used. */
+    r = linux_open_parent(root, lookup, name,
+                          root->is_private ? LINUX_LAST_AS_IS : LINUX_LAST_RESOLVED, &stage->place);
     if (r == 0)
         r = begin(stage, root, lookup, mode);
     if (r < 0) {
@@ -397,17 +401,44 @@ static int copy_parts(struct backend_stage *stage, struct backend_file *file, ui
     return copy_end(stage, file, offset, budget);
 }
 
+/*
+ * Most files are small: to look for holes in them takes longer than to read them. 0, and *out_done
+ * false, if it has more to give; then nothing was written.
+ */
+static int copy_small(struct backend_stage *stage, struct backend_file *file, uint64_t *budget,
+                      bool *out_done)
+{
+    __attribute__((uninitialized)) char bytes[COPY_SMALL_BYTES];
+    size_t len = 0;
+    size_t got = 1;
+    int r = 0;
+
+    while (r == 0 && got > 0 && len < sizeof(bytes)) {
+        r = linux_file_read(file, len, bytes + len, sizeof(bytes) - len, &got);
+        if (r == 0)
+            len += got;
+    }
+    *out_done = r == 0 && got == 0;
+    if (!*out_done)
+        return r;
+    r = spend(budget, len);
+    return r == 0 ? linux_stage_write(stage, bytes, len) : r;
+}
+
 static int copy_whole(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
 {
     int from = linux_file_fd(file);
     struct stat about;
     uint64_t data = 0;
+    bool is_done = false;
     int r = *budget < UINT64_MAX ? check_budget(stage, from, *budget, &data) : 0;
 
     if (r < 0)
         return r;
-    if (stage->written > 0 || ioctl(stage->fd, FICLONE, from) < 0)
-        return copy_parts(stage, file, budget);
+    if (stage->written > 0 || ioctl(stage->fd, FICLONE, from) < 0) {
+        r = copy_small(stage, file, budget, &is_done);
+        return r < 0 || is_done ? r : copy_parts(stage, file, budget);
+    }
     /* The clone is as large as the file was at that moment, which may have grown. */
     if (fstat(stage->fd, &about) < 0)
         return linux_error(errno);
@@ -443,10 +474,27 @@ int linux_stage_dress(struct backend_stage *stage, unsigned mode, struct backend
         if (r < 0)
             return r;
     }
-    if (fchmod(stage->fd, mode) < 0)
+    /* What was looked at, and has the mode already, needs no change. */
+    if ((after == NULL || (new.st_mode &ALL_MODES) != mode) && fchmod(stage->fd, mode) < 0)
         return linux_error(errno);
     stage->is_dressed = true;
     return 0;
+}
+
+int linux_stage_date(struct backend_stage *stage, struct backend_file *after,
+                     struct authority_stat *out_stat)
+{
+    struct stat about;
+    int r = linux_look(linux_file_fd(after), &about);
+
+    if (r < 0)
+        return r;
+    if (futimens(stage->fd, (const struct timespec[]){about.st_atim, about.st_mtim}) < 0)
+        return linux_error(errno);
+    r = linux_look(stage->fd, &about);
+    if (r == 0)
+        linux_fill_stat(&about, out_stat);
+    return r;
 }
 
 void linux_stage_drop(struct backend_stage *stage)

@@ -138,6 +138,29 @@ int linux_tree_stage(struct backend_root *root, const struct backend_lookup *loo
     return 0;
 }
 
+int linux_tree_link(struct backend_root *tree, struct str name, struct backend_dir *dir,
+                    struct str component, struct authority_stat *out_from,
+                    struct authority_stat *out_to)
+{
+    static const struct backend_lookup strict = {.follows_links = false};
+    cleanup_place struct linux_place place = LINUX_PLACE_INIT;
+    char target[PATH_MAX];
+    struct authority_stat from;
+    struct stat about;
+    int r = linux_dir_read_link(dir, component, target, &from);
+
+    if (r == 0)
+        r = linux_open_parent(tree, &strict, name, LINUX_LAST_AS_IS, &place);
+    if (r < 0)
+        return r;
+    if (symlinkat(target, place.dir_fd, place.last) < 0 ||
+        fstatat(place.dir_fd, place.last, &about, AT_SYMLINK_NOFOLLOW) < 0)
+        return linux_error(errno);
+    *out_from = from;
+    linux_fill_stat(&about, out_to);
+    return 0;
+}
+
 int linux_tree_set_mode(struct backend_root *tree, struct str name, unsigned mode)
 {
     static const struct backend_lookup strict = {.follows_links = false};

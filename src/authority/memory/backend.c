@@ -133,6 +133,39 @@ static int memory_tree_stage(struct backend_root *root, const struct backend_loo
     return 0;
 }
 
+static int memory_tree_link(struct backend_root *tree, struct str name, struct backend_dir *dir,
+                            struct str component, struct authority_stat *out_from,
+                            struct authority_stat *out_to)
+{
+    static const struct backend_lookup strict = {.follows_links = false};
+    MEMORY_LOCKED(tree->backend);
+    const struct memory_entry *entry = memory_entry_find(dir->directory, component);
+    struct memory_node *link;
+    struct memory_place place;
+    int r;
+
+    if (entry == NULL || entry->target->type != AUTHORITY_SYMLINK)
+        return ERR_NOT_FOUND;
+    r = memory_resolve(tree, &strict, name, false, &place);
+    if (r == 0 && place.node != NULL)
+        r = ERR_ALREADY_EXISTS;
+    if (r == 0)
+        r = memory_node_new(tree->backend, AUTHORITY_SYMLINK, entry->target->mode, &link);
+    if (r < 0)
+        return r;
+    r = memory_content_append(tree->backend, link, entry->target->content.data,
+                              entry->target->content.len);
+    if (r == 0)
+        r = memory_entry_add(tree->backend, place.parent, (struct str){place.last, place.last_len},
+                             link);
+    if (r == 0) {
+        memory_fill_stat(entry->target, out_from);
+        memory_fill_stat(link, out_to);
+    }
+    memory_unref(tree->backend, link);
+    return r;
+}
+
 static int memory_tree_set_mode(struct backend_root *tree, struct str name, unsigned mode)
 {
     static const struct backend_lookup strict = {.follows_links = false};
@@ -271,6 +304,7 @@ static const struct backend_ops memory_ops = {
     .stage_write = memory_stage_write,
     .stage_copy = memory_stage_copy,
     .stage_dress = memory_stage_dress,
+    .stage_date = memory_stage_date,
     .stage_exchange = memory_stage_exchange,
     .stage_publish = memory_stage_publish,
     .stage_publish_all = memory_stage_publish_all,
@@ -287,6 +321,7 @@ static const struct backend_ops memory_ops = {
     .rename = memory_rename,
     .link = memory_link,
     .tree_stage = memory_tree_stage,
+    .tree_link = memory_tree_link,
     .tree_set_mode = memory_tree_set_mode,
     .tree_publish = memory_tree_publish,
     .tree_drop = private_drop,

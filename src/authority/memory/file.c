@@ -197,6 +197,16 @@ int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backen
     return 0;
 }
 
+int memory_stage_date(struct backend_stage *stage, struct backend_file *after,
+                      struct authority_stat *out_stat)
+{
+    MEMORY_LOCKED(stage->backend);
+
+    stage->node->modified_ns = after->node->modified_ns;
+    memory_fill_stat(stage->node, out_stat);
+    return 0;
+}
+
 int memory_stage_exchange(struct backend_stage *stage, struct authority_exchange *exchange)
 {
     MEMORY_LOCKED(stage->backend);

@@ -228,6 +228,8 @@ int memory_stage(struct backend_root *root, const struct backend_lookup *lookup,
 int memory_stage_write(struct backend_stage *stage, const void *bytes, size_t len);
 int memory_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget);
 int memory_stage_dress(struct backend_stage *stage, unsigned mode, struct backend_file *after);
+int memory_stage_date(struct backend_stage *stage, struct backend_file *after,
+                      struct authority_stat *out_stat);
 int memory_stage_exchange(struct backend_stage *stage, struct authority_exchange *exchange);
 int memory_stage_publish(struct backend_stage *stage, bool is_synced);
 int memory_stage_publish_all(struct backend_stage **stages, size_t count, bool is_synced,

@@ -123,6 +123,43 @@ struct shut_directory {
     unsigned mode;
 };
 
+void transfer_shut_init(struct transfer_shut *shut)
+{
+    arena_init(&shut->arena, SHUT_MAX_BYTES);
+    list_init(&shut->directories);
+}
+
+int transfer_shut_later(struct transfer_shut *shut, struct str name, unsigned mode)
+{
+    struct shut_directory *directory = arena_new(&shut->arena, struct shut_directory);
+
+    if (directory == NULL || !arena_copy_str(&shut->arena, name, &directory->name))
+        return shut->arena.error;
+    directory->mode = mode;
+    list_append(&shut->directories, &directory->link);
+    return 0;
+}
+
+int transfer_shut_now(const struct transfer_shut *shut, const struct backend_ops *ops,
+                      struct backend_root *tree)
+{
+    int r = 0;
+
+    /* Inner ones first: they are reached through the outer. */
+    for (struct list *node = shut->directories.prev; r == 0 && node != &shut->directories;
+         node = node->prev) {
+        const struct shut_directory *directory = list_entry(node, struct shut_directory, link);
+
+        r = ops->tree_set_mode(tree, directory->name, directory->mode);
+    }
+    return r;
+}
+
+void transfer_shut_done(struct transfer_shut *shut)
+{
+    arena_done(&shut->arena);
+}
+
 struct tree_copy {
     const struct transfer *transfer;
     struct backend_root *tree;
@@ -130,8 +167,7 @@ struct tree_copy {
     uint64_t seen;
     uint64_t copied;
     uint64_t budget;
-    struct arena arena;
-    struct list shut; /* outer ones before those in them */
+    struct transfer_shut shut;
 };
 
 static int copy_tree_file(struct tree_copy *copy, const struct walk_entry *entry)
@@ -171,19 +207,6 @@ static unsigned directory_mode(const struct transfer *transfer, unsigned mode)
     return mode & (is_exact(transfer) ? 03777 : transfer_mode_mask(transfer));
 }
 
-static int remember_mode(struct tree_copy *copy, struct str name, unsigned mode)
-{
-    struct shut_directory *shut = arena_new(&copy->arena, struct shut_directory);
-    const char *text = shut != NULL ? arena_copy(&copy->arena, name) : NULL;
-
-    if (text == NULL)
-        return copy->arena.error;
-    shut->name = (struct str){text, name.len};
-    shut->mode = mode;
-    list_append(&copy->shut, &shut->link);
-    return 0;
-}
-
 /* Accessible to us until everything is in it. */
 static int copy_tree_directory(struct tree_copy *copy, const struct walk_entry *entry)
 {
@@ -197,22 +220,8 @@ static int copy_tree_directory(struct tree_copy *copy, const struct walk_entry *
     copy->copied ^= fingerprint(entry->name, &about);
     mode = directory_mode(copy->transfer, about.mode);
     if ((mode & 0700) != 0700)
-        r = remember_mode(copy, entry->name, mode);
+        r = transfer_shut_later(&copy->shut, entry->name, mode);
     return r < 0 ? r : ops->mkdir(copy->tree, &copy->lookup, entry->name, mode | 0700, false);
-}
-
-static int shut_directories(const struct tree_copy *copy)
-{
-    const struct backend_ops *ops = operation_ops(copy->transfer->op);
-    int r = 0;
-
-    /* Inner ones first: they are reached through the outer. */
-    for (struct list *node = copy->shut.prev; r == 0 && node != &copy->shut; node = node->prev) {
-        const struct shut_directory *shut = list_entry(node, struct shut_directory, link);
-
-        r = ops->tree_set_mode(copy->tree, shut->name, shut->mode);
-    }
-    return r;
 }
 
 static int copy_tree_entry(void *data, const struct walk_entry *entry)
@@ -253,12 +262,11 @@ int transfer_copy_tree(struct transfer *transfer, unsigned mode)
         ops->dir_close(dir);
         return r;
     }
-    arena_init(&copy.arena, SHUT_MAX_BYTES);
-    list_init(&copy.shut);
+    transfer_shut_init(&copy.shut);
     r = walk_tree(ops, dir, &how, copy_tree_entry, &copy);
     if (r == 0)
-        r = shut_directories(&copy);
-    arena_done(&copy.arena);
+        r = transfer_shut_now(&copy.shut, ops, copy.tree);
+    transfer_shut_done(&copy.shut);
     if (r < 0) {
         ops->tree_drop(copy.tree);
         return r;

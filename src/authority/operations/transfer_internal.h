@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by operations/move.c and operations/copy.c only. */
+/* Shared by operations/move.c, operations/copy.c and operations/duplicate.c only. */
 #ifndef AUTHORITY_OPERATIONS_TRANSFER_INTERNAL_H
 #define AUTHORITY_OPERATIONS_TRANSFER_INTERNAL_H
 
@@ -37,5 +37,18 @@ int transfer_copy_file(void *data);
 int transfer_copy_tree(struct transfer *transfer, unsigned mode);
 /* ERR_BUSY if the source has changed since it was copied. */
 int transfer_check_unchanged(const struct transfer *transfer, bool is_directory);
+
+/* ---- directories of a copied tree that are closed to their owner ---- */
+
+/* They get their modes when everything is in them. */
+struct transfer_shut {
+    struct arena arena;
+    struct list directories; /* outer ones before those in them */
+};
+void transfer_shut_init(struct transfer_shut *shut);
+void transfer_shut_done(struct transfer_shut *shut);
+int transfer_shut_later(struct transfer_shut *shut, struct str name, unsigned mode);
+int transfer_shut_now(const struct transfer_shut *shut, const struct backend_ops *ops,
+                      struct backend_root *tree);
 
 #endif
