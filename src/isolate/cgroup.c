@@ -23,6 +23,7 @@ enum {
     EVENTS_MAX_BYTES = 4096,
     CPU_PERIOD_US = 100000,
     SWEEP_EVERY_MS = 100,
+    FOREIGN_AGE_S = 600,         /* of an empty cgroup of another process namespace */
     USER_PROCESSES = 32768,      /* of a user without a limit */
     USER_LEAST_PROCESSES = 4096, /* with fewer, half of them may be in use already */
 };
@@ -219,9 +220,60 @@ static bool is_dead(pid_t pid)
     return at != NULL && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
 }
 
+/* Of our process namespace; 0 if unknown. Asked for each time, since a copy may be in another. */
+static uint64_t own_namespace(void)
+{
+    struct stat about;
+
+    return stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0;
+}
+
+/* gatehouse-box.PROCESS.COUNT.NAMESPACE: a process number alone may be anybody's elsewhere. */
+static void name_leaf(struct cgroup_leaf *leaf)
+{
+    static unsigned made;
+
+    snprintf(leaf->name, sizeof(leaf->name), "%s%d.%u.%llu", prefix, getpid(), made++,
+             (unsigned long long)own_namespace());
+}
+
+static bool is_old(int dir_fd, const char *name)
+{
+    struct stat about;
+    struct timespec now;
+
+    return fstatat(dir_fd, name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+           clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+           now.tv_sec - about.st_ctim.tv_sec > FOREIGN_AGE_S;
+}
+
+/*
+ * Whether nobody needs it any more if it is empty. Whoever made one in another process namespace
+ * cannot be seen from here, but has a process in it within moments.
+ */
+static bool is_left(int dir_fd, const char *leaf, uint64_t our_namespace)
+{
+    struct str name = str_from(leaf);
+    struct str owner;
+    struct str count;
+    int64_t pid;
+    int64_t its_namespace;
+
+    if (!str_starts_with(name, str_from(prefix)))
+        return false;
+    name = str_slice(name, sizeof(prefix) - 1, name.len);
+    if (!str_cut(&name, '.', &owner) || !str_to_int64(owner, &pid) || pid <= 0 || pid > INT_MAX)
+        return false;
+    if (our_namespace == 0 || !str_cut(&name, '.', &count) || !str_to_int64(name, &its_namespace) ||
+        (uint64_t)its_namespace != our_namespace)
+        return is_old(dir_fd, leaf);
+    return is_dead((pid_t)pid);
+}
+
 /* Removes cgroups of dead processes. The kernel removes only empty ones: false if some are left. */
 static bool sweep_dir(int dir_fd)
 {
+    const uint64_t our_namespace = own_namespace();
     int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     bool is_clean = true;
@@ -232,19 +284,10 @@ static bool sweep_dir(int dir_fd)
         return true;
     }
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
-    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        struct str name = str_from(entry->d_name);
-        struct str owner;
-        int64_t pid;
-
-        if (!str_starts_with(name, str_from(prefix)))
-            continue;
-        name = str_slice(name, sizeof(prefix) - 1, name.len);
-        if (str_cut(&name, '.', &owner) && str_to_int64(owner, &pid) && pid > 0 && pid <= INT_MAX &&
-            is_dead((pid_t)pid) && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) < 0 &&
-            errno == EBUSY)
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (is_left(dir_fd, entry->d_name, our_namespace) &&
+            unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) < 0 && errno == EBUSY)
             is_clean = false;
-    }
     closedir(dir);
     return is_clean;
 }
@@ -491,13 +534,12 @@ static bool can_process_hold(enum cgroup_limit limit)
 int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out_leaf,
                      struct err *err)
 {
-    static unsigned made;
     cleanup_free struct where *where = NULL;
     struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
 
     leaf.is_grouped = limits->group != NULL;
     if (is_known(limits)) {
-        snprintf(leaf.name, sizeof(leaf.name), "%s%d.%u", prefix, getpid(), made++);
+        name_leaf(&leaf);
         if (make_known(&leaf, limits)) {
             *out_leaf = leaf;
             return 0;
@@ -517,7 +559,7 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
                 !read_text_at(AT_FDCWD, "/proc/self/mountinfo", where->mounts,
                               sizeof(where->mounts)))
                 where->groups[0] = where->mounts[0] = '\0';
-            snprintf(leaf.name, sizeof(leaf.name), "%s%d.%u", prefix, getpid(), made++);
+            name_leaf(&leaf);
         }
         if (hold(&leaf, where, limits, (enum cgroup_limit)i))
             leaf.holds[i] = CGROUP_BY_GROUP;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "isolate/environment.h"
 #include "isolate/sanitized.h"
 
@@ -151,8 +153,23 @@ int companion_start(const char *name, const char *libexec, const char *const *ar
     return 0;
 }
 
-void companion_wake_with_parent(void)
+void companion_close(int fd, int max_ms)
 {
+    int64_t deadline_ms = clock_monotonic_ms(&clock_system) + max_ms;
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    char rest[4096];
+    int64_t left_ms = max_ms;
+
+    (void)shutdown(fd, SHUT_WR);
+    while (left_ms > 0 && poll(&ready, 1, (int)left_ms) > 0 && read(fd, rest, sizeof(rest)) > 0)
+        left_ms = deadline_ms - clock_monotonic_ms(&clock_system);
+    close(fd);
+}
+
+void companion_follow_parent(void)
+{
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     /*
      * Not a signal that kills: a change in progress is finished or rolled back. And it is also sent
      * when a mere thread of the parent ends.

@@ -34,10 +34,17 @@ int companion_start_service(const char *name, const char *libexec, const char *c
                             int error_fd, pid_t *out_pid, struct err *err);
 
 /*
- * For the child, as early as possible: if the parent is killed while the child is stopped, the
- * child is continued and notices that its socket was closed.
+ * Says that nothing more will come, and waits until the child has closed its end, which it does
+ * last of all; at most so long. A confined process may not wait for the child itself.
  */
-void companion_wake_with_parent(void);
+void companion_close(int fd, int max_ms);
+
+/*
+ * For the child, as early as possible. Signals from a terminal to all its programs are for the
+ * parent, which closes the socket. If the parent is killed while the child is stopped, the child is
+ * continued and notices that its socket was closed.
+ */
+void companion_follow_parent(void);
 
 /*
  * For the child, once it has noticed that: it is not continued any more. A sanitizer's leak check,

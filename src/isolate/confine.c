@@ -235,6 +235,20 @@ static int wall_core(struct confine_finding *finding, struct err *err)
     return 0;
 }
 
+/* A sanitizer's runtime needs terabytes of addresses. */
+static int limit_resources(const struct confine_plan *plan, struct err *err)
+{
+    const struct rlimit memory = {plan->max_memory_bytes, plan->max_memory_bytes};
+    const struct rlimit cpu = {plan->max_cpu_s, plan->max_cpu_s};
+
+    if ((plan->max_memory_bytes > 0 && !ISOLATE_IS_SANITIZED &&
+         setrlimit(RLIMIT_AS, &memory) < 0) ||
+        (plan->max_cpu_s > 0 && setrlimit(RLIMIT_CPU, &cpu) < 0))
+        return err_set(err, err_from_errno(errno), "cannot limit memory and processor: %s",
+                       err_errno_text(errno));
+    return 0;
+}
+
 static void tell_landlock(const struct landlock_result *result, struct confine_finding *finding)
 {
     if (!result->is_applied) {
@@ -281,6 +295,7 @@ static int wall_calls(const struct confine_plan *plan, struct confine_finding *f
         .changes_files = plan->changes_files,
         .passes_messages = plan->passes_messages,
         .answers_connections = plan->answers_connections,
+        .makes_links = plan->makes_links,
         .keeps_rooms = plan->keeps_rooms,
     };
     struct seccomp_program program;
@@ -314,12 +329,26 @@ int confine_process(const struct confine_plan *plan, struct confine_report *out_
     if (r == 0)
         r = wall_core(&report.walls[CONFINE_CORE], err);
     if (r == 0)
+        r = limit_resources(plan, err);
+    if (r == 0)
         r = wall_files(plan, &report, err);
     if (r == 0)
         r = wall_calls(plan, &report.walls[CONFINE_CALLS], err);
     if (r == 0)
         *out_report = report;
     return r;
+}
+
+int confine_to_directories(const char *const *paths, size_t count, struct err *err)
+{
+    struct landlock_place places[CONFINE_MAX_PLACES];
+    struct confine_plan plan = {.places = places, .changes_files = true, .has_closed_fds = true};
+    struct confine_report report;
+
+    for (size_t i = 0; i < count && i < CONFINE_MAX_PLACES; i++)
+        places[plan.place_count++] = (struct landlock_place){
+            .path = paths[i], .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE};
+    return confine_process(&plan, &report, err);
 }
 
 /* ---- For people ---- */

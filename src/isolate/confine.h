@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -28,9 +29,13 @@ struct confine_plan {
     const struct landlock_place *places;
     size_t place_count;
     bool changes_files; /* see syscalls.h */
+    bool makes_links;
     bool passes_messages;
     bool answers_connections;
     bool keeps_rooms;
+    /* 0: no limit. More memory cannot be had; who uses more of the processor is killed. */
+    uint64_t max_memory_bytes;
+    unsigned max_cpu_s;
     /* It was: confine_close_fds() came first of all, and what is open since then is our own. */
     bool has_closed_fds;
 };
@@ -70,6 +75,9 @@ int confine_close_fds(const int *kept_fds, size_t kept_count, struct err *err);
  */
 int confine_process(const struct confine_plan *plan, struct confine_report *out_report,
                     struct err *err);
+
+/* The same for a command that changes files in these directories and nowhere else. */
+int confine_to_directories(const char *const *paths, size_t count, struct err *err);
 
 /* "descriptors", "privileges", "memory", "core", "files", "calls" */
 const char *confine_wall_name(enum confine_wall wall);

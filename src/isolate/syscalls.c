@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "isolate/sanitized.h"
 
-enum need { ALWAYS, TO_CHANGE, TO_PASS, TO_SERVE, TO_KEEP, TO_WAIT, SANITIZED, RULED };
+enum need { ALWAYS, TO_CHANGE, TO_LINK, TO_PASS, TO_SERVE, TO_KEEP, TO_WAIT, SANITIZED, RULED };
 
 /* No such call on this machine. */
 enum { NONE = -1 };
@@ -91,6 +91,7 @@ enum { NONE = -1 };
     X(renameat2,              316,  276,  ALWAYS) \
     L(link,                   86,         ALWAYS) \
     X(linkat,                 265,  37,   ALWAYS) \
+    X(symlinkat,              266,  36,   TO_LINK) \
     /* Memory. */ \
     X(mmap,                   9,    222,  ALWAYS) \
     X(munmap,                 11,   215,  ALWAYS) \
@@ -355,6 +356,8 @@ static bool is_needed(const struct syscalls_needs *needs, enum need need)
         return true;
     case TO_CHANGE:
         return needs->changes_files;
+    case TO_LINK:
+        return needs->makes_links;
     case TO_PASS:
         return needs->passes_messages;
     case TO_SERVE:

@@ -71,7 +71,8 @@ static int add_place(struct box *box, const struct box_place *place, struct err 
             return refuse_place(place->path, -fd, err);
         if (fstat(fd, &about) < 0)
             return refuse_place(place->path, errno, err);
-        if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))
+        if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode) &&
+            !(place->is_socket && S_ISSOCK(about.st_mode)))
             return err_set_field(err, ERR_NOT_REGULAR_FILE, place->path,
                                  "%.150s is neither a directory nor a file", place->path);
     }
@@ -297,7 +298,7 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     if (box->is_open && process->leaf.holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS)
         process->leaf.holds[CGROUP_PROCESSES] = CGROUP_NOT_HELD;
     memcpy(box->holds, process->leaf.holds, sizeof(box->holds));
-    build.pty_master = build.pty_slave = build.scratch_fd = build.network = -1;
+    build.pty_master = build.pty_slave = build.scratch_fd = build.covers_fd = build.network = -1;
     set_all(build.trees, array_size(build.trees));
     set_all(build.device_trees, array_size(build.device_trees));
     set_all(build.files, array_size(build.files));

@@ -46,10 +46,12 @@ enum box_access { BOX_HIDDEN, BOX_READ, BOX_WRITE };
 struct box_place {
     const char *path;
     enum box_access access;
-    uint64_t grant; /* of the authority, for narrowing it later; 0: none */
     /* It may be missing or another one when a command starts, and patterns are not applied in it.
      */
     bool is_optional;
+    /* It is a socket of the host that the program may connect to; else sockets are refused. */
+    bool is_socket;
+    uint64_t grant; /* of the authority, for narrowing it later; 0: none */
 };
 
 /*

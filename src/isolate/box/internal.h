@@ -137,6 +137,7 @@ struct box_build {
     int pty_master;
     int pty_slave;
     int scratch_fd;
+    int covers_fd;                /* the same, in a mount that is read-only and without programs */
     char *hidden[BOX_MAX_PLACES]; /* resolved path of hidden places; or NULL */
     char **denied;                /* same for the command's denials */
     char **kernel;                /* where a kernel's file system would be seen */

@@ -16,6 +16,8 @@
 #include "base/str.h"
 #include "base/streams.h"
 
+enum { MOUNTS_BYTES = 32 << 10 };
+
 static const char *const kernels_own[] = {
     "proc",     "sysfs",     "cgroup",      "cgroup2",    "devtmpfs",   "devpts",
     "debugfs",  "tracefs",   "securityfs",  "configfs",   "bpf",        "pstore",
@@ -119,6 +121,7 @@ static int find_seen(struct box_build *build, const char *path, int64_t id)
 
 int box_find_kernel(struct box_build *build)
 {
+    static char whole[MOUNTS_BYTES];
     cleanup_file FILE *file = fopen("/proc/self/mountinfo", "re");
     cleanup_free char *line = NULL;
     size_t size = 0;
@@ -126,6 +129,8 @@ int box_find_kernel(struct box_build *build)
 
     if (file == NULL)
         return errno;
+    /* In few reads: for each the kernel looks for its place in the list. */
+    (void)setvbuf(file, whole, _IOFBF, sizeof(whole));
     /* One line is a page at most: the kernel writes it so. */
     while ((got = getline(&line, &size, file)) > 0) {
         struct mounted mounted;

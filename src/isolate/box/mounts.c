@@ -33,8 +33,11 @@ static const struct {
     mode_t mode;
     const char *target; /* NULL: where it is needed */
 } scratch_folders[] = {
-    {"empty", 0555, NULL},         {"root", MODE_DIRECTORY, NULL},
-    {"dev", MODE_DIRECTORY, NULL}, {"vartmp", MODE_SHARED, "/var/tmp"},
+    {"empty", 0555, NULL},
+    {"root", MODE_DIRECTORY, NULL},
+    {"covers", 0555, NULL},
+    {"dev", MODE_DIRECTORY, NULL},
+    {"vartmp", MODE_SHARED, "/var/tmp"},
     {"tmp", MODE_SHARED, "/tmp"},
 };
 
@@ -175,11 +178,32 @@ bool box_is_gone(int errno_value)
     return errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ELOOP;
 }
 
+/* A clone keeps what its mount has, and costs a call less than to set that for each. */
+static int cut_out_own(int mount, const char *name, int *out_tree)
+{
+    int tree = open_tree(mount, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+
+    if (tree < 0)
+        return errno;
+    *out_tree = tree;
+    return 0;
+}
+
+/* An empty cover for a name that is no link. */
+static int hide_in(const struct box_build *build, int dir_fd, const char *name, bool is_directory)
+{
+    cleanup_fd int tree = -1;
+    int r = cut_out_own(build->covers_fd, is_directory ? empty : nothing, &tree);
+
+    if (r == 0)
+        r = box_lay(tree, dir_fd, name);
+    return box_is_gone(r) ? 0 : r;
+}
+
 int box_cover(struct box_build *build, const char *path, const char *cover)
 {
     cleanup_fd int target = box_open_place(path);
     cleanup_fd int tree = -1;
-    uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
     struct stat about;
     int r;
 
@@ -188,9 +212,9 @@ int box_cover(struct box_build *build, const char *path, const char *cover)
         return box_is_gone(-target) ? 0 : -target;
     if (fstat(target, &about) < 0)
         return errno;
-    if (cover == empty)
-        attributes |= MOUNT_ATTR_RDONLY;
-    r = box_cut_out(build->scratch_fd, S_ISDIR(about.st_mode) ? cover : nothing, attributes, &tree);
+    if (cover == empty || !S_ISDIR(about.st_mode))
+        return hide_in(build, target, "", S_ISDIR(about.st_mode));
+    r = box_cut_out(build->scratch_fd, cover, MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &tree);
     return r != 0 ? r : box_lay(tree, target, "");
 }
 
@@ -304,7 +328,7 @@ int box_mount_system(struct box_build *build)
 int box_mount_scratch(struct box_build *build)
 {
     char options[64];
-    int fd;
+    int r;
 
     snprintf(options, sizeof(options), "size=%llu,mode=0755,nr_inodes=262144",
              (unsigned long long)build->box->tmp_bytes);
@@ -316,11 +340,11 @@ int box_mount_scratch(struct box_build *build)
     for (size_t i = 0; i < array_size(scratch_folders); i++)
         if (mkdirat(build->scratch_fd, scratch_folders[i].name, scratch_folders[i].mode) < 0)
             return errno;
-    fd = openat(build->scratch_fd, nothing, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-    if (fd < 0)
+    if (mknodat(build->scratch_fd, nothing, S_IFREG | 0444, 0) < 0)
         return errno;
-    close(fd);
-    return 0;
+    r = box_cut_out(build->scratch_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+                    &build->covers_fd);
+    return r != 0 ? r : box_lay(build->covers_fd, build->scratch_fd, "covers");
 }
 
 /* Of /proc, what all users may read: most of it, and to ask for each mode takes longer. */
@@ -347,7 +371,6 @@ static int hide_roots_of_proc(struct box_build *build)
     if (dir == NULL)
         return errno;
     while (r == 0 && (entry = readdir(dir)) != NULL) {
-        char path[sizeof("/proc/") + NAME_MAX];
         struct stat about;
 
         if (entry->d_type == DT_LNK || (entry->d_name[0] >= '0' && entry->d_name[0] <= '9') ||
@@ -356,8 +379,8 @@ static int hide_roots_of_proc(struct box_build *build)
             fstatat(dirfd(dir), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
             (about.st_mode & S_IROTH) != 0)
             continue;
-        snprintf(path, sizeof(path), "/proc/%s", entry->d_name);
-        r = box_hide(build, path);
+        box_say(build, entry->d_name);
+        r = hide_in(build, dirfd(dir), entry->d_name, S_ISDIR(about.st_mode));
     }
     return r;
 }
@@ -396,22 +419,19 @@ int box_mount_proc(struct box_build *build)
     if (build->box->holds_sandboxes)
         r = hold_kernels_of_proc(build);
     for (size_t i = 0; i < array_size(hidden_of_proc) && r == 0; i++)
-        r = box_hide(build, hidden_of_proc[i]);
+        r = hide_in(build, AT_FDCWD, hidden_of_proc[i], false);
     return r == 0 && build->box->is_root ? hide_roots_of_proc(build) : r;
 }
 
 static int fill_dev(struct box_build *build, int dev)
 {
     for (size_t i = 0; i < array_size(devices); i++) {
-        int fd;
         int r;
 
         if (build->device_trees[i] < 0)
             continue;
-        fd = openat(dev, devices[i], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd < 0)
+        if (mknodat(dev, devices[i], S_IFREG | 0600, 0) < 0)
             return errno;
-        close(fd);
         r = box_lay(build->device_trees[i], dev, devices[i]);
         if (r != 0)
             return r;
@@ -463,9 +483,7 @@ int box_mount_own(struct box_build *build)
             return r;
         /* Links are followed: on some systems /tmp is one. */
         target = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        r = target < 0
-                ? errno
-                : box_cut_out(build->scratch_fd, scratch_folders[i].name, MOUNT_ATTR_NODEV, &tree);
+        r = target < 0 ? errno : cut_out_own(build->scratch_fd, scratch_folders[i].name, &tree);
         if (r == 0)
             r = box_lay(tree, target, "");
         if (r != 0)

@@ -158,8 +158,15 @@ struct root {
 
 static int make_parents(const struct root *root, const char *path)
 {
+    const char *last = strrchr(path, '/');
     char so_far[BOX_PATH_BYTES];
 
+    if (last == NULL)
+        return 0;
+    /* Mostly all but the last are there. */
+    snprintf(so_far, sizeof(so_far), "%.*s", (int)(last - path), path);
+    if (mkdirat(root->made, so_far, MODE_DIRECTORY) == 0 || errno == EEXIST)
+        return 0;
     for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         snprintf(so_far, sizeof(so_far), "%.*s", (int)(slash - path), path);
         if (mkdirat(root->made, so_far, MODE_DIRECTORY) < 0 && errno != EEXIST)

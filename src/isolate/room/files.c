@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ struct file_call {
     room_opened *opened;
     room_listed *listed;
     room_statted *statted;
+    room_connected *connected;
     void *data;
     char name[]; /* the last part of the path */
 };
@@ -59,6 +61,8 @@ static void answer_error(struct file_call *call, const struct err *err)
         call->listed(call->data, err, NULL, 0);
     else if (call->statted != NULL)
         call->statted(call->data, err, NULL);
+    else if (call->connected != NULL)
+        call->connected(call->data, err, -1);
     else if (call->done != NULL)
         call->done(call->data, err);
     free(call);
@@ -86,7 +90,9 @@ bool room_list_parse(struct str list, struct room_entry *entries, size_t count)
                                          .size = record.size,
                                          .modified_ms = record.modified_ms,
                                          .created_ms = record.created_ms,
-                                         .mode = record.mode};
+                                         .mode = record.mode,
+                                         .uid = record.uid,
+                                         .gid = record.gid};
         at += record.name_bytes;
         at += (ALIGNMENT - at % ALIGNMENT) % ALIGNMENT;
         if (at > len)
@@ -128,6 +134,33 @@ static void answer_open(struct file_call *call, const struct room_entry *entry, 
     call->opened(call->data, NULL, fd, entry);
 }
 
+/* A stream of TCP, connected: a descriptor of another kind could be more than it seems. */
+static bool is_connection(int fd)
+{
+    struct sockaddr_storage peer = {0};
+    socklen_t len = sizeof(peer);
+    int type = 0;
+    socklen_t type_len = sizeof(type);
+
+    return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 &&
+           type == SOCK_STREAM && getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+           (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+}
+
+static void answer_connect(struct file_call *call, int fd)
+{
+    struct err err = ERR_INIT;
+
+    if (!is_connection(fd)) {
+        if (fd >= 0)
+            close(fd);
+        err_set(&err, ERR_INTERNAL, "the sandbox sent no connection");
+        call->connected(call->data, &err, -1);
+        return;
+    }
+    call->connected(call->data, NULL, fd);
+}
+
 void room_file_report(struct room *room, const struct room_report *report, int fd)
 {
     cleanup_fd int own = fd;
@@ -136,7 +169,9 @@ void room_file_report(struct room *room, const struct room_report *report, int f
                                .size = report->size,
                                .modified_ms = report->modified_ms,
                                .created_ms = report->created_ms,
-                               .mode = report->mode};
+                               .mode = report->mode,
+                               .uid = report->uid,
+                               .gid = report->gid};
 
     list_each (node, &room->files) {
         struct file_call *each = list_entry(node, struct file_call, node);
@@ -158,6 +193,8 @@ void room_file_report(struct room *room, const struct room_report *report, int f
             answer_list(call, report, own);
         else if (call->statted != NULL)
             call->statted(call->data, NULL, &entry);
+        else if (call->connected != NULL)
+            answer_connect(call, steal_fd(&own));
         else if (call->done != NULL)
             call->done(call->data, NULL);
         free(call);
@@ -185,7 +222,7 @@ static bool is_path(const char *path)
     return path != NULL && path[0] == '/' && strlen(path) < ROOM_PATH_BYTES - 1;
 }
 
-/* Takes over the descriptor. */
+/* Takes over the descriptor. Only a connection has no path. */
 static int start_call(struct room *room, struct room_order *order, const char *path,
                       const char *other, int fd, const struct file_call *answers)
 {
@@ -194,6 +231,8 @@ static int start_call(struct room *room, struct room_order *order, const char *p
     struct file_call *call;
     int r;
 
+    if (order->call == ROOM_CALL_CONNECT)
+        path = "/";
     if (!is_path(path) || (other != NULL && !is_path(other)))
         return ERR_INVALID_PATH;
     r = buf_append(&bytes, path, strlen(path) + 1);
@@ -305,4 +344,14 @@ int room_file_move(struct room *room, const char *from, const char *to, unsigned
                ? ERR_INVALID_PATH
                : start_call(room, &(struct room_order){.call = ROOM_CALL_MOVE, .flags = flags},
                             from, to, -1, &(struct file_call){.done = done, .data = data});
+}
+
+int room_connect(struct room *room, uint16_t port, room_connected *done, void *data)
+{
+    if (room->network != ROOM_NETWORK_NONE)
+        return ERR_UNSUPPORTED;
+    if (port == 0)
+        return ERR_INVALID_ARGUMENT;
+    return start_call(room, &(struct room_order){.call = ROOM_CALL_CONNECT, .size = port}, NULL,
+                      NULL, -1, &(struct file_call){.connected = done, .data = data});
 }

@@ -9,11 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,6 +99,8 @@ static void describe(const struct statx *about, struct room_record *out_record)
     *out_record = (struct room_record){
         .type = type_of(about->stx_mode),
         .mode = about->stx_mode & 07777U,
+        .uid = about->stx_uid,
+        .gid = about->stx_gid,
         .size = about->stx_size,
         .modified_ms = to_ms(&about->stx_mtime),
         .created_ms =
@@ -113,6 +118,8 @@ static void answer_with(int fd)
     describe(&about, &record);
     answer.type = record.type;
     answer.mode = record.mode;
+    answer.uid = record.uid;
+    answer.gid = record.gid;
     answer.size = record.size;
     answer.modified_ms = record.modified_ms;
     answer.created_ms = record.created_ms;
@@ -158,7 +165,8 @@ static int open_regular_at(int dir_fd, const char *name, int flags, int links,
 }
 
 /* How much; or -1 with errno. */
-static int64_t copy_content(int from, int to)
+/* `is_sent`: by the service, which may take its time as long as something comes. */
+static int64_t copy_content(int from, int to, bool is_sent)
 {
     static char bytes[COPY_BYTES];
     int64_t total = 0;
@@ -181,6 +189,8 @@ static int64_t copy_content(int from, int to)
             done += put;
         }
         total += got;
+        if (is_sent)
+            (void)alarm(ROOM_FILE_TIMEOUT_MS / 1000);
     }
 }
 
@@ -242,7 +252,7 @@ static void append(const char *path, int content)
         if (fd < 0 && errno == EEXIST) /* somebody was quicker */
             fd = open_regular_at(AT_FDCWD, path, O_WRONLY | O_APPEND, 0, &about);
     }
-    if (fd < 0 || copy_content(content, fd) < 0)
+    if (fd < 0 || copy_content(content, fd, true) < 0)
         fail(errno, path);
     finish(-1);
 }
@@ -284,7 +294,7 @@ static void do_write(char path[PATH_MAX])
     if ((order->flags & ROOM_WRITE_EXECUTABLE) != 0)
         mode |= (mode & 0444U) >> 2; /* for whoever may read it */
     fd = open_beside(path);
-    len = copy_content(content, fd);
+    len = copy_content(content, fd, true);
     if (len < 0)
         fail(errno, path);
     if (order->size != UINT64_MAX && (uint64_t)len != order->size)
@@ -501,7 +511,7 @@ static void copy_entry(int from_fd, const char *name, int to_fd, const char *to,
         fail(errno, name);
     (void)unlinkat(to_fd, to, 0);
     out = openat(to_fd, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (out < 0 || copy_content(in, out) < 0 || fchmod(out, about.st_mode & 0777U) < 0)
+    if (out < 0 || copy_content(in, out, false) < 0 || fchmod(out, about.st_mode & 0777U) < 0)
         fail(errno, to);
 }
 
@@ -515,7 +525,7 @@ static void copy_file(const char *from, char to[PATH_MAX])
         fail(errno, from);
     follow_link(to);
     out = open_beside(to);
-    if (copy_content(in, out) < 0 || fchmod(out, about.st_mode & 0777U) < 0)
+    if (copy_content(in, out, false) < 0 || fchmod(out, about.st_mode & 0777U) < 0)
         fail(errno, to);
     put_in_place(to, (job->order.flags & ROOM_FILE_REPLACE) != 0);
 }
@@ -613,6 +623,44 @@ static void do_move(const char *from, char to[PATH_MAX])
     finish(-1);
 }
 
+/* ---- Ports ---- */
+
+/* The socket, or -1 with errno. */
+static int connect_to(const struct sockaddr *address, socklen_t len)
+{
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0 && connect(fd, address, len) < 0) {
+        int errno_value = errno;
+
+        close(fd);
+        errno = errno_value;
+        return -1;
+    }
+    return fd;
+}
+
+/* The room has its own loopback and nothing else, so this reaches only what runs in it. */
+static void do_connect(void)
+{
+    const uint16_t port = htons((uint16_t)job->order.size);
+    const struct sockaddr_in four = {
+        .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in6 six = {
+        .sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd;
+
+    (void)alarm(ROOM_CONNECT_TIMEOUT_MS / 1000);
+    fd = connect_to((const struct sockaddr *)&four, sizeof(four));
+    if (fd < 0 && errno == ECONNREFUSED)
+        fd = connect_to((const struct sockaddr *)&six, sizeof(six));
+    if (fd < 0)
+        fail_with(ERR_CONNECTION_LOST, "port", "nobody listens there");
+    /* The end of a large write does not wait for an acknowledgement; it works without, too. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    finish(fd);
+}
+
 /* ---- One call ---- */
 
 /* Files belong to the room's user; signals are allowed by the real user, which stays root. */
@@ -679,6 +727,8 @@ _Noreturn void room_do_file_call(const struct room_job *own_job)
     case ROOM_CALL_MOVE:
         do_move(path, other);
         break;
+    case ROOM_CALL_CONNECT:
+        do_connect();
     }
     fail_with(ERR_INVALID_REQUEST, path, "unknown call");
 }

@@ -158,7 +158,20 @@ static bool receive_birth(int gate, struct room_birth *out_birth)
         if (packet_receive(gate, &byte, 1, &out_birth->trees[i], 1, 0) != 1)
             return false;
     }
+    if (out_birth->is_ahead)
+        out_birth->socket = gate; /* until somebody wants it */
     return true;
+}
+
+/* Waits until somebody wants the room. What was the gate is its socket then. */
+static void wait_for_socket(const struct room_birth *birth)
+{
+    cleanup_fd int socket = -1;
+    char byte;
+
+    if (packet_receive(birth->socket, &byte, 1, &socket, 1, 0) != 1 || socket < 0 ||
+        dup3(socket, birth->socket, O_CLOEXEC) < 0)
+        _exit(EXIT_FAILURE);
 }
 
 static int enter_limits(struct room_birth *birth)
@@ -401,12 +414,14 @@ _Noreturn void room_live(const struct room_seed *seed)
         r = room_prepare_root(shared[0], shared[1], &early_birth);
     if (!receive_birth(seed->gate, &birth))
         _exit(EXIT_FAILURE);
-    (void)prctl(PR_SET_NAME, "gatehouse-init", 0, 0, 0);
     if (r != 0)
         say(&birth, early_birth.what);
     for (size_t i = 0; i < array_size(steps) && r == 0; i++)
         r = steps[i](&birth);
     umask(022);
+    if (birth.is_ahead)
+        wait_for_socket(&birth);
+    (void)prctl(PR_SET_NAME, "gatehouse-init", 0, 0, 0);
     if (r != 0)
         fail(&birth, r);
     first.has_range = birth.has_range;

@@ -38,6 +38,7 @@ struct room_birth {
     bool may_lack_landlock;
     bool is_in_memory;
     bool is_new;          /* it had no files */
+    bool is_ahead;        /* built before anybody wants it: its socket comes later */
     bool has_disk;        /* its own files are in a file system of their own */
     bool has_usr_overlay; /* else the host's /usr, read-only */
     uint64_t disk_bytes;

@@ -51,6 +51,7 @@ struct room {
     room_started *started; /* NULL once called */
     void *started_data;
     bool is_ready;
+    enum room_network network;
     void (*on_end)(void *data, const struct err *why);
     void *data;
     struct list outbox;

@@ -579,6 +579,7 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
                           .socket = ends[0],
                           .started = done,
                           .started_data = data,
+                          .network = plan->network,
                           .on_end = plan->on_end,
                           .data = plan->data};
     list_init(&room->outbox);

@@ -132,7 +132,11 @@ struct room_plan {
      * least ROOM_LEAST_DISK_BYTES.
      */
     uint64_t disk_bytes;
-    bool is_in_memory; /* its files are lost when it stops; default disk_bytes: memory_bytes / 2 */
+    /*
+     * Its files are lost when it stops; default disk_bytes: memory_bytes / 2. One that has files on
+     * the disk keeps them there.
+     */
+    bool is_in_memory;
     /* Its root (room_command.is_root) may change /usr, for steps of an image; a little slower. */
     bool is_build;
     /* Its processes have ended, by themselves or by room_stop(): the handle is invalid then. */
@@ -145,6 +149,7 @@ struct room_reached {
     enum room_ids ids;
     bool limits_memory, limits_cpu, limits_processes; /* for all its processes together */
     bool limits_disk;
+    bool is_in_memory; /* its files are lost when it stops */
     bool is_degraded;
 };
 
@@ -269,9 +274,10 @@ void room_exec_free(struct room_exec *exec);
 /*
  * All paths are absolute, in the room; links are followed there, and nothing leads out. The work is
  * done in the room with the rights of ROOM_USER, and is killed after ROOM_FILE_TIMEOUT_MS
- * (ERR_TIMED_OUT). FIFOs, sockets and devices are ERR_NOT_REGULAR_FILE. A missing file is
- * ERR_NOT_FOUND, an existing one ERR_ALREADY_EXISTS, a directory in place of a file
- * ERR_NOT_REGULAR_FILE, a file in place of a directory ERR_NOT_A_DIRECTORY.
+ * (ERR_TIMED_OUT), in which room_file_write() must get some content. FIFOs, sockets and devices are
+ * ERR_NOT_REGULAR_FILE. A missing file is ERR_NOT_FOUND, an existing one ERR_ALREADY_EXISTS, a
+ * directory in place of a file ERR_NOT_REGULAR_FILE, a file in place of a directory
+ * ERR_NOT_A_DIRECTORY.
  */
 enum { ROOM_FILE_TIMEOUT_MS = 60000 };
 
@@ -283,6 +289,7 @@ struct room_entry {
     uint64_t size;
     int64_t modified_ms, created_ms; /* since 1970; created: modified, if unknown */
     unsigned mode;                   /* permissions */
+    unsigned uid, gid;               /* in the room */
 };
 
 /*
@@ -300,9 +307,10 @@ enum {
 };
 
 /*
- * Writes all that content_fd gives until its end: a pipe, a memfd or a file, from its position; the
- * caller's copy may be closed as soon as this returns. Except for appending, the file appears whole
- * or not at all: if the content ends before `size` bytes (unless UINT64_MAX), with ERR_CANCELLED.
+ * Writes all that content_fd gives until its end: a pipe, a socket, a memfd or a file, from its
+ * position; the caller's copy may be closed as soon as this returns. Except for appending, the file
+ * appears whole or not at all: if the content ends before `size` bytes (unless UINT64_MAX), with
+ * ERR_CANCELLED, or if it cannot be read.
  */
 int room_file_write(struct room *room, const char *path, unsigned flags, int content_fd,
                     uint64_t size, room_done *done, void *data);
@@ -345,5 +353,18 @@ int room_file_copy(struct room *room, const char *from, const char *to, unsigned
                    room_done *done, void *data);
 int room_file_move(struct room *room, const char *from, const char *to, unsigned flags,
                    room_done *done, void *data);
+
+/* ---- Ports ---- */
+
+enum { ROOM_CONNECT_TIMEOUT_MS = 5000 };
+
+/*
+ * Connects to a port of the room's own loopback, from inside the room, and passes the connected
+ * stream socket on; its new owner is the callee. ERR_CONNECTION_LOST if nobody listens there,
+ * ERR_TIMED_OUT if it does not accept. ERR_UNSUPPORTED at once for a room in the host's network:
+ * its loopback is the host's.
+ */
+typedef void room_connected(void *data, const struct err *err, int fd);
+int room_connect(struct room *room, uint16_t port, room_connected *done, void *data);
 
 #endif

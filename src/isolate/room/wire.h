@@ -76,6 +76,7 @@ enum room_file_call {
     ROOM_CALL_DELETE,
     ROOM_CALL_COPY,
     ROOM_CALL_MOVE,
+    ROOM_CALL_CONNECT, /* to the port in `size`; it has no path */
 };
 
 /*
@@ -123,12 +124,14 @@ struct room_report {
     int64_t modified_ms;
     int64_t created_ms;
     unsigned mode;
+    unsigned uid, gid;
     unsigned count;
 };
 
 struct room_record {
     enum room_file_type type;
     unsigned mode;
+    unsigned uid, gid;
     uint64_t size;
     int64_t modified_ms;
     int64_t created_ms;

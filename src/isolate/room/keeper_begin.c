@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the keeper begins: it opens its directory, and finds out what rooms can have here. */
+#include "isolate/room/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "ipc/packet.h"
+#include "isolate/box/internal.h"
+#include "isolate/landlock.h"
+
+enum { GROUP_MEMORY_PERCENT = 80, GROUP_PROCESSES = 4096 };
+
+/* Whether a room can be made as it must be: makes one that ends at once. */
+static void probe(struct keeper *keeper)
+{
+    struct room_abilities *abilities = &keeper->abilities;
+
+    abilities->is_root = geteuid() == 0;
+    abilities->ids = abilities->is_root ? ROOM_IDS_RANGE : ROOM_IDS_SINGLE;
+    abilities->has_landlock = landlock_abi() >= LANDLOCK_MIN_ABI;
+    abilities->has_memory_disks = true;
+    abilities->has_disk_images = abilities->ids == ROOM_IDS_RANGE && room_disk_is_possible();
+}
+
+static int wait_for_probe(int socket, struct room_report *out_report)
+{
+    struct pollfd wait = {.fd = socket, .events = POLLIN};
+    enum { PATIENCE_MS = 20000 };
+    int fd = -1;
+
+    if (poll(&wait, 1, PATIENCE_MS) <= 0 ||
+        packet_receive(socket, out_report, sizeof(*out_report), &fd, 1, 0) !=
+            (ssize_t)sizeof(*out_report))
+        return ERR_INTERNAL;
+    return out_report->kind == ROOM_REPORT_READY ? 0 : out_report->err.code;
+}
+
+/* A room in memory, over nothing; *out_reached is what it got. */
+static int try_room(struct keeper *keeper, struct room_reached *out_reached, struct err *err)
+{
+    const struct room_ask ask = {
+        .id = "probe", .is_in_memory = true, .disk_bytes = UINT64_C(1) << 20};
+    struct room_report report = {0};
+    struct kept *kept;
+    int ends[2];
+    int r;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, err_from_errno(errno), "cannot create a socket pair");
+    r = keep_start_room(keeper, &ask, NULL, ends[1], err);
+    close(ends[1]);
+    if (r == 0) {
+        r = wait_for_probe(ends[0], &report);
+        if (r < 0)
+            *err = report.err;
+        *out_reached = report.reached;
+        kept = list_entry(keeper->kept.next, struct kept, node);
+        list_remove(&kept->node);
+        keep_end_process(kept);
+        keep_let_go(keeper, kept);
+    }
+    close(ends[0]);
+    if (r == ERR_INTERNAL)
+        err_set(err, ERR_UNSUPPORTED, "cannot create a sandbox: its first process died");
+    return r;
+}
+
+static int find_abilities(struct keeper *keeper, struct err *err)
+{
+    struct room_abilities *abilities = &keeper->abilities;
+    struct room_reached reached = {0};
+    int r;
+
+    probe(keeper);
+    r = try_room(keeper, &reached, err);
+    /* In a container root may not have the numbers. */
+    if (r < 0 && abilities->ids == ROOM_IDS_RANGE && keeper->is_degraded) {
+        abilities->ids = ROOM_IDS_SINGLE;
+        abilities->has_disk_images = false;
+        r = try_room(keeper, &reached, err);
+    }
+    if (r < 0)
+        return r;
+    if (abilities->ids == ROOM_IDS_SINGLE && !keeper->is_degraded)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "sandboxes have no user ids of their own unless the service runs as root; "
+                       "allow degraded isolation to run them with one user id");
+    abilities->has_overlay = true;
+    abilities->has_cgroups = reached.limits_memory && reached.limits_processes;
+    abilities->is_degraded = abilities->ids == ROOM_IDS_SINGLE || !abilities->has_landlock;
+    snprintf(abilities->words, sizeof(abilities->words), "%s%s%s",
+             abilities->ids == ROOM_IDS_SINGLE
+                 ? "one user id for everything in a sandbox, the service's; "
+                 : "",
+             abilities->has_landlock ? "" : "no Landlock; ",
+             abilities->has_cgroups ? "" : "no cgroups: limits apply to each process; ");
+    return 0;
+}
+
+int keep_begin(struct keeper *keeper, const struct room_ask *ask, const char *path, struct err *err)
+{
+    struct sysinfo machine;
+    int r = keep_open_directory(keeper, path, err);
+
+    if (r < 0)
+        return r;
+    keeper->is_degraded = ask->is_degraded;
+    keeper->memory_bytes = ask->memory_bytes;
+    if (keeper->memory_bytes == 0 && sysinfo(&machine) == 0)
+        keeper->memory_bytes =
+            (uint64_t)machine.totalram * machine.mem_unit / 100 * GROUP_MEMORY_PERCENT;
+    keeper->processes = ask->processes > 0 ? ask->processes : GROUP_PROCESSES;
+    keeper->has_trash = true; /* of one who was killed */
+    if (faccessat(keeper->directory, "base", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        r = keep_throw_away(keeper, keeper->directory, "base");
+    if (r != 0)
+        return err_set(err, err_from_errno(r), "cannot replace the base: %s", err_errno_text(r));
+    r = room_make_base(keeper->directory, geteuid() == 0, err);
+    if (r < 0)
+        return r;
+    keeper->base = keep_open_folder(keeper->directory, "base");
+    if (keeper->base < 0)
+        return err_set(err, err_from_errno(errno), "cannot open the base");
+    r = box_calls_compile(SECCOMP_ON_THIS, false, &keeper->calls, err);
+    return r < 0 ? r : find_abilities(keeper, err);
+}

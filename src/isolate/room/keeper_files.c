@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keeper's directory: the files of rooms, layers, rooms to come, and what is to be removed, in
+ * the background.
+ */
+#include "isolate/room/keeper.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/streams.h"
+
+enum { MODE_OWN = 0700, MODE_DIRECTORY = 0755 };
+
+static const char rooms_folder[] = "rooms";
+static const char layers_folder[] = "layers";
+static const char trash_folder[] = "trash";
+static const char disks_folder[] = "disks";
+static const char fresh_folder[] = "fresh";
+
+int keep_open_folder(int dir_fd, const char *name)
+{
+    return openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int make_folder(int dir_fd, const char *name, mode_t mode)
+{
+    if (mkdirat(dir_fd, name, mode) < 0 && errno != EEXIST)
+        return -1;
+    return keep_open_folder(dir_fd, name);
+}
+
+/* Moves it where the remover finds it. 0 or an errno value. */
+int keep_throw_away(struct keeper *keeper, int dir_fd, const char *name)
+{
+    char target[64];
+
+    do {
+        snprintf(target, sizeof(target), "%d.%u", getpid(), keeper->trashed++);
+        if (renameat2(dir_fd, name, keeper->trash, target, RENAME_NOREPLACE) == 0) {
+            keeper->has_trash = true;
+            return 0;
+        }
+    } while (errno == EEXIST);
+    return errno;
+}
+
+static _Noreturn void empty_trash(int trash)
+{
+    int copy = keep_open_folder(trash, ".");
+    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+
+    if (dir == NULL)
+        _exit(EXIT_FAILURE);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            room_remove_tree(trash, entry->d_name);
+    _exit(0);
+}
+
+/* Ends what was mounted in deleted rooms, if it is the last who has them. */
+void keep_close_mounts(struct keeper *keeper)
+{
+    while (keeper->mounts_count > 0)
+        close(keeper->mounts[--keeper->mounts_count]);
+}
+
+/*
+ * One process at a time, in the background: when there is much, or when nobody wants anything.
+ * It has copies of the mount namespaces of deleted rooms: the kernel takes as long for their end as
+ * for all the rest of a room's.
+ */
+void keep_start_remover(struct keeper *keeper, bool is_idle)
+{
+    enum { LOW_PRIORITY = 10 };
+
+    if (!keeper->has_trash || keeper->remover > 0 ||
+        (!is_idle && keeper->trashed - keeper->trash_removed < KEEP_MUCH_TRASH))
+        return;
+    keeper->has_trash = false;
+    keeper->trash_removed = keeper->trashed;
+    keeper->remover = fork();
+    if (keeper->remover != 0) {
+        keep_close_mounts(keeper);
+        return;
+    }
+    keep_close_mounts(keeper);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    (void)setpriority(PRIO_PROCESS, 0, LOW_PRIORITY);
+    close(keeper->socket);
+    close(keeper->lifeline);
+    empty_trash(keeper->trash);
+}
+
+/* The mark by which the kernel refuses an overlay that was volatile before: see root.c. */
+static void forget_volatile(int own, const char *folder)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s/%s/incompat/volatile", folder, "work");
+    (void)unlinkat(own, path, AT_REMOVEDIR);
+}
+
+/* The parts for the overlays. 0 or an errno value. */
+static int make_parts(int own)
+{
+    static const char *const parts[] = {ROOM_UPPER_ROOT, ROOM_UPPER_USR, ROOM_WORK_ROOT,
+                                        ROOM_WORK_USR};
+
+    for (size_t i = 0; i < array_size(parts); i++)
+        if (mkdirat(own, parts[i], MODE_DIRECTORY) < 0 && errno != EEXIST)
+            return errno;
+    forget_volatile(own, ROOM_WORK_ROOT);
+    forget_volatile(own, ROOM_WORK_USR);
+    return 0;
+}
+
+bool keep_has_name(int dir_fd, const char *name)
+{
+    return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* In place of the directory the file system in it; made now, if its files are new. */
+static int open_disk(const struct keeper *keeper, struct room_birth *birth, int *own)
+{
+    const bool is_wanted = birth->disk_bytes > 0 && keeper->abilities.has_disk_images &&
+                           !keep_has_name(*own, ROOM_UPPER_ROOT);
+    int mount;
+    int r;
+
+    if (!keep_has_name(*own, ROOM_DISK)) {
+        r = is_wanted ? room_disk_make(keeper->disks, *own, birth->disk_bytes) : 0;
+        if (r != 0 || !is_wanted)
+            return r;
+    }
+    mount = room_disk_mount(*own);
+    if (mount < 0)
+        return errno;
+    close(*own);
+    *own = mount;
+    birth->has_disk = birth->reached.limits_disk = true;
+    return 0;
+}
+
+/* ---- Empty files ---- */
+
+/* Prepares the directory of a room to come. */
+void keep_add_fresh(struct keeper *keeper)
+{
+    cleanup_fd int own = -1;
+    char name[16];
+
+    snprintf(name, sizeof(name), "%u", keeper->fresh_next);
+    own = make_folder(keeper->fresh, name, MODE_DIRECTORY);
+    if (own >= 0 && make_parts(own) == 0)
+        keeper->fresh_next++;
+}
+
+static void name_fresh(unsigned number, char out_name[16])
+{
+    snprintf(out_name, 16, "%u", number);
+}
+
+int keep_open_fresh(struct keeper *keeper, unsigned *out_number)
+{
+    char name[16];
+    int own;
+
+    if (keeper->fresh_first == keeper->fresh_next)
+        keep_add_fresh(keeper);
+    name_fresh(keeper->fresh_first, name);
+    own = keep_open_folder(keeper->fresh, name);
+    if (own >= 0)
+        *out_number = keeper->fresh_first++;
+    return own;
+}
+
+bool keep_move_fresh(struct keeper *keeper, unsigned number, const char *id)
+{
+    char name[16];
+
+    name_fresh(number, name);
+    return renameat2(keeper->fresh, name, keeper->rooms, id, RENAME_NOREPLACE) == 0;
+}
+
+void keep_drop_fresh(struct keeper *keeper, unsigned number)
+{
+    char name[16];
+
+    name_fresh(number, name);
+    (void)keep_throw_away(keeper, keeper->fresh, name);
+}
+
+/* Makes one of them the room's; false if there is none, or if the room has files. */
+static bool take_fresh(struct keeper *keeper, const char *id)
+{
+    if (keeper->fresh_first == keeper->fresh_next)
+        return false;
+    if (keep_move_fresh(keeper, keeper->fresh_first, id)) {
+        keeper->fresh_first++;
+        return true;
+    }
+    if (errno != EEXIST) /* not even there: another time */
+        keeper->fresh_first++;
+    return false;
+}
+
+/* The room's own files: a directory with a part for each overlay. */
+int keep_open_own(struct keeper *keeper, const char *id, struct room_birth *birth, struct err *err)
+{
+    const bool is_fresh = birth->disk_bytes == 0 && take_fresh(keeper, id);
+    cleanup_fd int own = -1;
+    int r;
+
+    birth->is_new = is_fresh || !keep_has_name(keeper->rooms, id);
+    own = is_fresh ? keep_open_folder(keeper->rooms, id)
+                   : make_folder(keeper->rooms, id, MODE_DIRECTORY);
+    r = own < 0 ? errno : 0;
+    if (r == 0 && !is_fresh)
+        r = open_disk(keeper, birth, &own);
+    if (r == 0 && !is_fresh)
+        r = make_parts(own);
+    if (r != 0 && birth->is_new)
+        room_remove_tree(keeper->rooms, id);
+    if (r != 0)
+        return err_set(err, err_from_errno(r), "cannot create the files of the sandbox: %s",
+                       err_errno_text(r));
+    return steal_fd(&own);
+}
+
+/* ---- The beginning ---- */
+
+int keep_open_directory(struct keeper *keeper, const char *path, struct err *err)
+{
+    struct stat about;
+
+    if (mkdir(path, MODE_OWN) < 0 && errno != EEXIST)
+        return err_set(err, err_from_errno(errno), "cannot create the directory: %s",
+                       err_errno_text(errno));
+    keeper->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (keeper->directory < 0 || fstat(keeper->directory, &about) < 0)
+        return err_set(err, err_from_errno(errno), "cannot open the directory: %s",
+                       err_errno_text(errno));
+    if (about.st_uid != geteuid() || (about.st_mode & 077U) != 0)
+        return err_set(err, ERR_PERMISSION_DENIED,
+                       "the directory must belong to the service's user, with mode 0700");
+    keeper->lock =
+        openat(keeper->directory, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (keeper->lock < 0 || flock(keeper->lock, LOCK_EX | LOCK_NB) < 0)
+        return err_set(err, ERR_BUSY, "another service uses this directory");
+    keeper->rooms = make_folder(keeper->directory, rooms_folder, MODE_OWN);
+    keeper->layers = make_folder(keeper->directory, layers_folder, MODE_OWN);
+    keeper->trash = make_folder(keeper->directory, trash_folder, MODE_OWN);
+    keeper->disks = make_folder(keeper->directory, disks_folder, MODE_OWN);
+    if (keeper->trash >= 0 && keep_has_name(keeper->directory, fresh_folder))
+        (void)keep_throw_away(keeper, keeper->directory, fresh_folder); /* of one who was killed */
+    keeper->fresh = make_folder(keeper->directory, fresh_folder, MODE_OWN);
+    keeper->usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (keeper->rooms < 0 || keeper->layers < 0 || keeper->trash < 0 || keeper->disks < 0 ||
+        keeper->fresh < 0 || keeper->usr < 0)
+        return err_set(err, err_from_errno(errno), "cannot create the directory: %s",
+                       err_errno_text(errno));
+    return 0;
+}
