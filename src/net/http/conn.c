@@ -45,6 +45,7 @@ static void enter(struct exchange *exchange, enum exchange_state state)
         deadline_start(server->body_ring, &exchange->deadline);
         break;
     case EXCHANGE_HANDLED:
+    case EXCHANGE_RAW:
     case EXCHANGE_FLUSH:
         if (conn_kept(&exchange->conn) > 0)
             watch_sending(exchange);
@@ -68,8 +69,10 @@ static bool takes_bytes(const struct exchange *exchange)
     switch (exchange->state) {
     case EXCHANGE_IDLE:
     case EXCHANGE_HEAD:
-    case EXCHANGE_BODY:
         return true;
+    case EXCHANGE_BODY:
+    case EXCHANGE_RAW:
+        return !exchange->is_held_up || exchange->answer == ANSWER_DONE;
     case EXCHANGE_HANDLED:
     case EXCHANGE_FLUSH:
     case EXCHANGE_LINGER:
@@ -192,6 +195,8 @@ static void take_body(void *data, struct str bytes)
             incoming->error = ERR_TOO_LARGE;
     } else if (incoming->body_bytes > incoming->max_body) {
         incoming->error = ERR_TOO_LARGE;
+    } else if (incoming->is_streamed) {
+        exchange->on_piece(exchange->data, bytes);
     } else {
         incoming->error = httpserver_collect(exchange->server, incoming, bytes);
     }
@@ -217,6 +222,7 @@ static bool begin_request(struct exchange *exchange)
     exchange->is_chunked = false;
     exchange->has_no_body = false;
     exchange->keeps_alive = false;
+    exchange->is_held_up = false;
     enter(exchange, EXCHANGE_HEAD);
     return true;
 }
@@ -271,8 +277,11 @@ static void finish(struct exchange *exchange)
 
 static bool read_on(struct exchange *exchange, struct str *bytes)
 {
-    int event = httpparse_feed(exchange->incoming->parse, bytes, take_body, exchange);
+    int event;
 
+    if (exchange->state == EXCHANGE_BODY && !takes_bytes(exchange))
+        return false;
+    event = httpparse_feed(exchange->incoming->parse, bytes, take_body, exchange);
     /* A handler may have ended it all. */
     if (exchange->state != EXCHANGE_HEAD && exchange->state != EXCHANGE_BODY)
         return false;
@@ -309,6 +318,21 @@ static bool go_on_handled(struct exchange *exchange)
     return false;
 }
 
+static bool go_on_raw(struct exchange *exchange, struct str *bytes)
+{
+    struct str piece = *bytes;
+
+    if (exchange->answer == ANSWER_DONE) {
+        finish(exchange);
+        return true;
+    }
+    if (bytes->len == 0 || exchange->is_held_up)
+        return false;
+    *bytes = STR_EMPTY;
+    exchange->on_piece(exchange->data, piece);
+    return true;
+}
+
 /* True if there may be more to do. */
 static bool step(struct exchange *exchange, struct str *bytes)
 {
@@ -320,6 +344,8 @@ static bool step(struct exchange *exchange, struct str *bytes)
         return read_on(exchange, bytes);
     case EXCHANGE_HANDLED:
         return go_on_handled(exchange);
+    case EXCHANGE_RAW:
+        return go_on_raw(exchange, bytes);
     case EXCHANGE_FLUSH:
     case EXCHANGE_LINGER:
     case EXCHANGE_CLOSED:
@@ -346,6 +372,11 @@ void httpconn_ask_turn(struct exchange *exchange)
     if (list_is_empty(&exchange->turn))
         list_append(&server->turns, &exchange->turn);
     loop_defer(server->loop, &server->turn_task);
+}
+
+void httpconn_make_raw(struct exchange *exchange)
+{
+    enter(exchange, EXCHANGE_RAW);
 }
 
 /* After every change: handles what waits, and continues or stops reading. */
@@ -413,8 +444,8 @@ void httpconn_after_write(struct exchange *exchange)
 {
     if (exchange->conn.is_broken) {
         httpconn_ask_turn(exchange);
-    } else if (exchange->state == EXCHANGE_HANDLED && conn_kept(&exchange->conn) > 0 &&
-               list_is_empty(&exchange->deadline.node)) {
+    } else if ((exchange->state == EXCHANGE_HANDLED || exchange->state == EXCHANGE_RAW) &&
+               conn_kept(&exchange->conn) > 0 && list_is_empty(&exchange->deadline.node)) {
         watch_sending(exchange);
     }
 }
@@ -456,6 +487,7 @@ static void on_drained(struct conn *conn)
 
     switch (exchange->state) {
     case EXCHANGE_HANDLED:
+    case EXCHANGE_RAW:
         deadline_stop(&exchange->deadline);
         break;
     case EXCHANGE_FLUSH:
@@ -507,7 +539,9 @@ void httpconn_expire_body(struct deadline *deadline)
     struct exchange *exchange = exchange_of_deadline(deadline);
     struct httpserver *server = exchange->server;
 
-    if (exchange->incoming->window_bytes >= server->config.body_window_bytes) {
+    /* A client whose bytes nobody takes is not slow. */
+    if (exchange->is_held_up ||
+        exchange->incoming->window_bytes >= server->config.body_window_bytes) {
         exchange->incoming->window_bytes = 0;
         deadline_start(server->body_ring, deadline);
     } else {

@@ -97,6 +97,43 @@ void exchange_collect(struct exchange *exchange, size_t max_bytes, exchange_hand
     httpconn_settle(exchange);
 }
 
+void exchange_stream(struct exchange *exchange, uint64_t max_bytes, exchange_piece *on_piece,
+                     exchange_handler *on_complete, void *data)
+{
+    struct incoming *incoming = exchange->incoming;
+
+    if (is_over(exchange))
+        return; /* on_gone comes, or has come */
+    if (exchange->is_complete) {
+        on_complete(data, exchange);
+        return;
+    }
+    if (httpparse_request(incoming->parse)->content_length > max_bytes) {
+        exchange_refuse(exchange, ERR_TOO_LARGE);
+        return;
+    }
+    exchange->on_piece = on_piece;
+    incoming->is_streamed = true;
+    incoming->max_body = max_bytes;
+    incoming->on_collected = on_complete;
+    incoming->data = data;
+    invite_body(exchange);
+    httpconn_settle(exchange);
+}
+
+void exchange_hold_pieces(struct exchange *exchange)
+{
+    exchange->is_held_up = true;
+}
+
+void exchange_take_pieces(struct exchange *exchange)
+{
+    if (!exchange->is_held_up)
+        return;
+    exchange->is_held_up = false;
+    httpconn_settle(exchange);
+}
+
 void exchange_watch(struct exchange *exchange, const struct exchange_events *events, void *data)
 {
     exchange->events = events;
@@ -394,6 +431,34 @@ void exchange_begin(struct exchange *exchange, const struct http_answer *head)
     /* Reported by the loop, not from inside this call: the caller does not have the stream yet. */
     exchange->conn.is_broken = true;
     httpconn_ask_turn(exchange);
+}
+
+int exchange_upgrade(struct exchange *exchange, struct str lines, exchange_piece *on_piece)
+{
+    struct buf *head = &exchange->server->scratch;
+    int r;
+
+    if (is_over(exchange))
+        return 0; /* on_gone comes */
+    if (!exchange->is_complete || exchange->is_http10)
+        return ERR_INVALID_ARGUMENT;
+    assert(exchange->answer == ANSWER_NONE);
+    buf_clear(head);
+    r = buf_printf(head, "HTTP/1.1 101 %s\r\n%.*s\r\n", http_reason(101), STR_ARG(lines));
+    exchange->keeps_alive = false;
+    exchange->is_chunked = false;
+    exchange->has_no_body = false;
+    exchange->status = 101;
+    exchange->on_piece = on_piece;
+    if (r == 0)
+        r = send_with_head(exchange, NULL, 0);
+    exchange->answer = ANSWER_OPEN;
+    forget_request(exchange);
+    httpconn_make_raw(exchange);
+    if (r < 0)
+        exchange->conn.is_broken = true;
+    httpconn_ask_turn(exchange); /* for bytes that came with the request, or to tell of the end */
+    return 0;
 }
 
 static int write_piece(struct exchange *exchange, const struct str *parts, size_t count)

@@ -59,6 +59,24 @@ typedef void exchange_handler(void *data, struct exchange *exchange);
 void exchange_collect(struct exchange *exchange, size_t max_bytes, exchange_handler *on_complete,
                       void *data);
 
+/*
+ * Some bytes of the body, or of what follows an upgrade, invalid after it returns; `data` is that
+ * of exchange_watch(). May answer, end or cut the exchange.
+ */
+typedef void exchange_piece(void *data, struct str bytes);
+
+/*
+ * Requests the body in pieces, of max_bytes together; call exchange_watch() before, whose on_gone
+ * tells if it will not be complete. on_complete is called at the end, maybe inside this call. The
+ * handler may answer earlier: then no more pieces come.
+ */
+void exchange_stream(struct exchange *exchange, uint64_t max_bytes, exchange_piece *on_piece,
+                     exchange_handler *on_complete, void *data);
+
+/* No more pieces, except for at most CONN_READ_BYTES that were read already; or again. */
+void exchange_hold_pieces(struct exchange *exchange);
+void exchange_take_pieces(struct exchange *exchange);
+
 /* ---- the client ---- */
 
 struct exchange_events {
@@ -108,6 +126,15 @@ void exchange_begin(struct exchange *exchange, const struct http_answer *head);
  * client that is gone are dropped, which on_gone reports; so are those of HEAD.
  */
 int exchange_write(struct exchange *exchange, const struct str *parts, size_t count);
+
+/*
+ * Answers 101: the connection is the handler's from now on, which has called exchange_watch().
+ * `lines` are headers with their line ends, Upgrade and Connection among them. Bytes of the client
+ * go to on_piece, never from inside this call; exchange_write() sends bytes as they are,
+ * exchange_end() and exchange_cut() close. ERR_INVALID_ARGUMENT, without an answer, for a request
+ * with a body.
+ */
+int exchange_upgrade(struct exchange *exchange, struct str lines, exchange_piece *on_piece);
 
 /* Bytes of the answer that the client has not read. */
 size_t exchange_kept(const struct exchange *exchange);

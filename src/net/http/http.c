@@ -59,6 +59,7 @@ const char *http_reason(int status)
         int status;
         const char *reason;
     } rows[] = {
+        {101, "Switching Protocols"},
         {200, "OK"},
         {201, "Created"},
         {202, "Accepted"},

@@ -171,7 +171,8 @@ static int finish_head(void *owner)
     if (body->has_finished == response->has_body)
         return ERR_HTTP_FRAMING;
     response->keeps_alive = body->keeps_alive && !response->lasts_until_end;
-    if (response->status >= 200) {
+    if (response->status >= 200 ||
+        (response->status == 101 && parse->to == HTTPRESPONSE_TO_UPGRADE)) {
         parse->message.state = HTTPMESSAGE_TOLD;
         return 0;
     }

@@ -51,6 +51,7 @@ enum httpresponse_to {
     HTTPRESPONSE_TO_ANY,
     HTTPRESPONSE_TO_HEAD,
     HTTPRESPONSE_TO_CONNECT, /* 2xx: the tunnel's bytes follow the head */
+    HTTPRESPONSE_TO_UPGRADE, /* 101: bytes of another protocol follow the head */
 };
 
 int httpresponse_new(struct httpresponse **out_parse);

@@ -28,7 +28,8 @@ enum {
 struct incoming {
     struct httpparse *parse;
     struct buf body;
-    bool is_wanted; /* the body, by on_collected */
+    bool is_wanted;   /* the body, by on_collected */
+    bool is_streamed; /* in pieces, by the exchange's on_piece; else collected */
     size_t max_body;
     uint64_t body_bytes;
     size_t window_bytes; /* of the body, since its deadline was set */
@@ -42,13 +43,15 @@ struct incoming {
  * What a connection does with its next bytes:
  *
  *   IDLE -> HEAD -> HANDLED <-> BODY -> HANDLED -> FLUSH -> IDLE ...
- *     `-------`--------`---------`---------`---------`----> LINGER -> CLOSED
+ *     |       |        |-> RAW    |         |         |
+ *     `-------`--------`--`-------`---------`---------`---> LINGER -> CLOSED
  */
 enum exchange_state {
     EXCHANGE_IDLE,
     EXCHANGE_HEAD,
     EXCHANGE_BODY,    /* requested, or dropped after its answer */
     EXCHANGE_HANDLED, /* bytes wait until the handler requests the body, or answers */
+    EXCHANGE_RAW,     /* upgraded: all bytes are the handler's */
     EXCHANGE_FLUSH,   /* the answer is complete but not fully sent */
     EXCHANGE_LINGER,  /* our side is finished; input is dropped */
     EXCHANGE_CLOSED,
@@ -73,7 +76,8 @@ struct exchange {
     struct buf held; /* bytes after the present request */
     const struct exchange_events *events;
     void *data;
-    char *target; /* of an answer in pieces, for the log */
+    exchange_piece *on_piece; /* of a body in pieces, or of what follows an upgrade */
+    char *target;             /* of an answer in pieces, for the log */
     uint64_t sent_bytes;
     int64_t began_ms;
     uint64_t seen_taken; /* sent bytes when the send window began */
@@ -93,6 +97,7 @@ struct exchange {
     bool is_counted : 1;  /* against the limits of connections */
     bool is_logged : 1;   /* already logged */
     bool is_released : 1; /* libuv has released the socket */
+    bool is_held_up : 1;  /* the handler takes no pieces now */
 };
 
 struct httpserver {
@@ -155,6 +160,9 @@ int httpconn_open(struct httpserver *server, int fd, const struct address *peer,
 
 /* Makes the loop call httpconn_take_turn(). */
 void httpconn_ask_turn(struct exchange *exchange);
+
+/* After a 101: what follows is the handler's. */
+void httpconn_make_raw(struct exchange *exchange);
 
 /* Continues with held bytes, or with an end that could not be reported at once. */
 void httpconn_take_turn(struct exchange *exchange);
