@@ -67,6 +67,8 @@ static inline void change_appended_done(struct change_appended *appended)
 /* move.c */
 int change_check_move(const struct tool_call *call, struct err *err);
 int change_check_copy(const struct tool_call *call, struct err *err);
+/* staged.c */
+int change_check_download(const struct tool_call *call, struct err *err);
 /* archive.c */
 int change_check_extract(const struct tool_call *call, struct err *err);
 /*

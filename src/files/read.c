@@ -10,13 +10,10 @@
 #include <inttypes.h>
 
 #include "authority/names/path.h"
-#include "base/base64.h"
-#include "base/checked.h"
 #include "base/encoding.h"
 #include "base/utf8.h"
 #include "files/clientroots.h"
 #include "files/media.h"
-#include "files/resources.h"
 
 enum {
     WHOLE_MAX_BYTES = 16 << 20, /* text that is read at once; media may be larger */
@@ -283,21 +280,6 @@ static int refuse_binary(const struct tool_call *call, uint64_t size, struct err
                    tool_show(call->resources[0].given, name), size);
 }
 
-static int refuse_large_media(const struct tool_call *call, const char *type, struct err *err)
-{
-    char name[TOOL_SHOWN_BYTES];
-    struct authority_stat about;
-    int r = authority_stat(call->box->config.files, tool_name(call, 0), &about, err);
-
-    if (r < 0)
-        return r;
-    return err_set(err, ERR_TOO_LARGE,
-                   "%s (%s) has %" PRIu64 " bytes; the limit is %" PRIu64
-                   " bytes, which the user can raise with --max-file-size",
-                   tool_show(call->resources[0].given, name), type, about.size,
-                   call->box->config.max_file_bytes);
-}
-
 /* ---- results ---- */
 
 /* There is nothing that a model has to be told beside the content. */
@@ -377,89 +359,7 @@ static int write_window(const struct window *window, struct buf *out)
     return json_writer_finish(&w);
 }
 
-/* {path, mimeType, sizeBytes} */
-static int write_about(struct str path, const char *type, size_t size, struct buf *out)
-{
-    struct json_writer w;
-
-    json_writer_init(&w, out);
-    json_begin_object(&w);
-    json_put_str(&w, STR("path"), path);
-    json_put_str(&w, STR("mimeType"), str_from(type));
-    json_put_int(&w, STR("sizeBytes"), (int64_t)size);
-    json_end_object(&w);
-    return json_writer_finish(&w);
-}
-
-static int append_json_str(struct buf *out, struct str text)
-{
-    struct json_writer w;
-
-    json_writer_init(&w, out);
-    json_write_str(&w, text);
-    return json_writer_finish(&w);
-}
-
-/* Writes the whole result itself, so that the encoded bytes are written once and in place. */
-static int write_media(struct tool_call *call, const char *type, struct str bytes, struct buf *out)
-{
-    cleanup_buf struct buf about = BUF_INIT(out->max);
-    bool is_image = media_is_image(type);
-    size_t room;
-    int r = write_about(call->resources[0].given, type, bytes.len, &about);
-
-    if (r < 0)
-        return r;
-    if (!checked_add(bytes.len / 3 * 4 + 4, 4 * about.len + 4 * (size_t)PATH_MAX, &room))
-        return ERR_TOO_LARGE;
-    r = buf_reserve(out, room <= out->max - out->len ? room : out->max - out->len);
-    if (r == 0 && is_image) {
-        r = buf_append_str(out, STR("{\"content\":[{\"type\":\"image\",\"data\":\""));
-        if (r == 0)
-            r = base64_append(out, bytes);
-        if (r == 0)
-            r = buf_printf(out, "\",\"mimeType\":\"%s\"}", type);
-    } else if (r == 0) {
-        r = buf_append_str(out,
-                           STR("{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\""));
-        if (r == 0)
-            r = resource_append_uri(call->box, tool_name(call, 0), out);
-        if (r == 0)
-            r = buf_printf(out, "\",\"mimeType\":\"%s\",\"blob\":\"", type);
-        if (r == 0)
-            r = base64_append(out, bytes);
-        if (r == 0)
-            r = buf_append_str(out, STR("\"}}"));
-    }
-    if (r == 0)
-        r = buf_append_str(out, STR(",{\"type\":\"text\",\"text\":"));
-    if (r == 0)
-        r = append_json_str(out, buf_view(&about));
-    if (r == 0)
-        r = buf_append_str(out, STR("}]"));
-    if (r == 0 && call->box->config.result_form != TOOLRESULT_TEXT) {
-        r = buf_append_str(out, STR(",\"structuredContent\":"));
-        if (r == 0)
-            r = buf_append_str(out, buf_view(&about));
-    }
-    if (r == 0)
-        r = buf_append_char(out, '}');
-    call->is_whole_result = true;
-    return r;
-}
-
 /* ---- the tools ---- */
-
-/* Reads up to `limit` bytes, and one more to detect that there are more. */
-static int read_up_to(const struct tool_call *call, uint64_t limit, struct buf *out,
-                      struct err *err)
-{
-    const struct authority_read_options options = {.max_bytes = limit + 1, .cancel = call->cancel};
-
-    buf_clear(out);
-    out->max = limit < SIZE_MAX / 2 ? (size_t)limit + 1 : SIZE_MAX / 2;
-    return authority_read_bytes(call->box->config.files, tool_name(call, 0), &options, out, err);
-}
 
 static int read_pass(struct window *window, struct err *err)
 {
@@ -535,18 +435,18 @@ int tool_read_file(struct tool_call *call, struct buf *out, struct err *err)
     struct window window;
     const char *type;
     size_t before;
-    int r = read_up_to(call, limit, &text, err);
+    int r = tool_read_up_to(call, limit, &text, err);
 
     if (r < 0)
         return r;
     type = media_type_of_content(buf_view(&text));
     if (type != NULL) {
         if (text.len > limit && limit < most)
-            r = read_up_to(call, most, &text, err);
+            r = tool_read_up_to(call, most, &text, err);
         if (r < 0)
             return r;
-        return text.len > most ? refuse_large_media(call, type, err)
-                               : write_media(call, type, buf_view(&text), out);
+        return text.len > most ? tool_read_large_media(call, type, out, err)
+                               : tool_write_media(call, type, buf_view(&text), out);
     }
     if (text.len > limit) {
         buf_done(&text);

@@ -72,6 +72,12 @@ typedef int tool_run_fn(struct tool_call *call, struct buf *out, struct err *err
 
 /* read.c */
 tool_run_fn tool_read_file, tool_read_files, tool_stat_file, tool_list_allowed_directories;
+/* readmedia.c, for read.c: content within the limit, and a file over it. */
+int tool_write_media(struct tool_call *call, const char *type, struct str bytes, struct buf *out);
+int tool_read_large_media(struct tool_call *call, const char *type, struct buf *out,
+                          struct err *err);
+/* Reads up to `limit` bytes, and one more to detect that there are more. */
+int tool_read_up_to(const struct tool_call *call, uint64_t limit, struct buf *out, struct err *err);
 /* list.c */
 tool_run_fn tool_list_files, tool_get_file_tree;
 /* search.c */
@@ -84,6 +90,8 @@ tool_run_fn tool_move, tool_copy_file, tool_delete;
 tool_run_fn tool_edit;
 /* archive.c */
 tool_run_fn tool_extract_archive;
+/* staged.c */
+tool_run_fn tool_stage_upload, tool_save_download;
 /* undo.c */
 tool_run_fn tool_undo_changes;
 

@@ -41,7 +41,9 @@ static tool_run_fn *const runs[] = {
     [TOOL_MOVE] = tool_move,
     [TOOL_READ_FILE] = tool_read_file,
     [TOOL_READ_FILES] = tool_read_files,
+    [TOOL_SAVE_DOWNLOAD] = tool_save_download,
     [TOOL_SEARCH_FILES] = tool_search_files,
+    [TOOL_STAGE_UPLOAD] = tool_stage_upload,
     [TOOL_STAT_FILE] = tool_stat_file,
     [TOOL_UNDO_CHANGES] = tool_undo_changes,
     [TOOL_WRITE_FILE] = tool_write_file,
@@ -181,10 +183,17 @@ static bool is_change(const struct catalog_tool *tool)
     return tool->group == CATALOG_FILESYSTEM_WRITE;
 }
 
+/* Both tools are about a browser. */
+static bool lacks_staging(const struct toolbox *box, const struct catalog_tool *tool)
+{
+    return (tool->id == TOOL_STAGE_UPLOAD && box->config.uploads == NULL) ||
+           (tool->id == TOOL_SAVE_DOWNLOAD && box->config.downloads == NULL);
+}
+
 bool toolbox_has(const struct toolbox *box, const struct catalog_tool *tool)
 {
     return tool->id >= 0 && (size_t)tool->id < array_size(runs) && runs[tool->id] != NULL &&
-           (box->config.may_write || !is_change(tool));
+           (box->config.may_write || !is_change(tool)) && !lacks_staging(box, tool);
 }
 
 /* ---- words ---- */

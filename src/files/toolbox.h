@@ -27,6 +27,7 @@
 #include "protocol/toolresult.h"
 
 struct client_roots;
+struct media_client;
 struct toolbox;
 struct tool_call;
 
@@ -58,6 +59,10 @@ struct toolbox_config {
     const struct toolbox_folder *folders; /* if several: all, and the first is the one above */
     size_t folder_count;                  /* 0: only that one */
     struct client_roots *client_roots;    /* narrows the folders; NULL: nothing does */
+    /* Where files wait for a browser, and where its downloads arrive (protocol/staged.h); or NULL.
+     */
+    struct authority_scope *uploads;
+    struct authority_scope *downloads;
     bool searches_sensitive; /* the contents of files of authority/names/sensitive.h, too */
     bool may_write;          /* else the tools of filesystemWrite do not exist */
     uint64_t max_file_bytes; /* 0: TOOLBOX_FILE_BYTES */
@@ -66,7 +71,8 @@ struct toolbox_config {
     uint64_t max_copy_bytes; /* bytes copied in one call; 0: TOOLBOX_COPY_BYTES */
     uint64_t max_matches;    /* that a search counts; 0: TOOLBOX_MAX_MATCHES */
     enum toolresult_form result_form;
-    const struct clock *clock; /* NULL: the system clock */
+    struct media_client *media; /* makes what is too large smaller; NULL: nobody does */
+    const struct clock *clock;  /* NULL: the system clock */
 };
 
 enum {

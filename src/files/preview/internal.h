@@ -24,7 +24,8 @@ typedef int preview_fn(struct preview *preview, struct err *err);
 /* preview_write.c */
 preview_fn preview_write_file, preview_append_file, preview_create_directory, preview_edits;
 /* preview_move.c */
-preview_fn preview_move, preview_copy_file, preview_delete, preview_extract_archive;
+preview_fn preview_move, preview_copy_file, preview_save_download, preview_delete;
+preview_fn preview_extract_archive;
 /* preview_undo.c */
 preview_fn preview_undo_changes;
 

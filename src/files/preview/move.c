@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Previews of move, copy_file, delete and extract_archive. */
+/* Previews of move, copy_file, save_download, delete and extract_archive. */
 #include "files/preview/internal.h"
 
 enum { SOURCE, DESTINATION };
@@ -75,6 +75,25 @@ int preview_copy_file(struct preview *preview, struct err *err)
     int r = change_check_copy(preview->call, err);
 
     return r < 0 ? r : say_way(preview, "Copies", err);
+}
+
+int preview_save_download(struct preview *preview, struct err *err)
+{
+    const struct tool_call *call = preview->call;
+    struct authority_stat about;
+    int r = change_check_download(call, err);
+
+    if (r < 0)
+        return r;
+    preview_say(preview, "Saves a download of the browser");
+    if (authority_stat(call->box->config.downloads, change_text(call, STR("downloadId")), &about,
+                       NULL) == 0)
+        preview_say_size(preview, about.size);
+    preview_say(preview, " as ");
+    preview_say_name(preview, 0);
+    if (authority_stat(call->box->config.files, tool_name(call, 0), &about, NULL) == 0)
+        preview_say(preview, ", replacing the existing file");
+    return preview_show_arguments(preview);
 }
 
 static int count_entry(void *data, const struct authority_entry *entry)

@@ -161,6 +161,7 @@ static preview_fn *const previews[] = {
     [TOOL_MOVE] = preview_move,
     [TOOL_READ_FILE] = preview_looking,
     [TOOL_READ_FILES] = preview_read_files,
+    [TOOL_SAVE_DOWNLOAD] = preview_save_download,
     [TOOL_SEARCH_FILES] = preview_looking,
     [TOOL_STAT_FILE] = preview_looking,
     [TOOL_UNDO_CHANGES] = preview_undo_changes,

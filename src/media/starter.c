@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "media/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "ipc/frames.h"
+#include "isolate/companion.h"
+#include "media/wire.h"
+
+/* Bytes on their way. */
+struct stock {
+    size_t at;
+    size_t len;
+    char bytes[FRAMES_HEADER_BYTES + MEDIA_CHUNK_BYTES];
+};
+
+struct starter {
+    int client;
+    const char *libexec;
+    int error_fd;
+    bool is_over; /* the program has closed */
+    struct stock in;
+    struct stock out;
+};
+
+struct errand {
+    uint32_t number;
+    size_t left; /* of the request, not read yet */
+    struct companion worker;
+    bool is_fed;  /* it has the whole request, or closed before that */
+    bool is_done; /* it has closed */
+    bool is_overtime;
+    bool is_unwanted;
+    int64_t deadline_ms;
+};
+
+static bool is_empty(const struct stock *stock)
+{
+    return stock->at == stock->len;
+}
+
+/* False if the other side has closed. */
+static bool fill(int fd, struct stock *stock, size_t from, size_t len, size_t *out_len)
+{
+    ssize_t n = read(fd, stock->bytes + from, len);
+
+    *out_len = n > 0 ? (size_t)n : 0;
+    stock->at = 0;
+    stock->len = n > 0 ? from + (size_t)n : 0;
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static bool drain(int fd, struct stock *stock)
+{
+    ssize_t n = write(fd, stock->bytes + stock->at, stock->len - stock->at);
+
+    if (n > 0)
+        stock->at += (size_t)n;
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* ---- one request ---- */
+
+static void from_client(struct starter *starter, struct errand *errand)
+{
+    size_t most = errand->left < MEDIA_CHUNK_BYTES ? errand->left : MEDIA_CHUNK_BYTES;
+    size_t len;
+
+    if (errand->left == 0) {
+        errand->is_unwanted = true; /* the next request, or the end: read later */
+        return;
+    }
+    if (!fill(starter->client, &starter->in, 0, most, &len))
+        starter->is_over = true;
+    errand->left -= len;
+    if (errand->is_fed)
+        starter->in.at = starter->in.len; /* it closed early: nobody takes this */
+}
+
+static void to_worker(struct starter *starter, struct errand *errand)
+{
+    if (drain(errand->worker.fd, &starter->in))
+        return;
+    errand->is_fed = true;
+    starter->in.at = starter->in.len;
+}
+
+static void from_worker(struct starter *starter, struct errand *errand)
+{
+    size_t len;
+
+    if (!fill(errand->worker.fd, &starter->out, FRAMES_HEADER_BYTES, MEDIA_CHUNK_BYTES, &len))
+        errand->is_done = true;
+    if (len > 0)
+        frames_write_header(errand->number, MEDIA_DATA, len, starter->out.bytes);
+    else
+        starter->out.at = starter->out.len = 0;
+}
+
+static void move_bytes(struct starter *starter, struct errand *errand, const struct pollfd ready[2])
+{
+    if ((ready[0].revents & POLLOUT) != 0 && !is_empty(&starter->out) &&
+        !drain(starter->client, &starter->out))
+        starter->is_over = true;
+    if ((ready[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0 && is_empty(&starter->in))
+        from_client(starter, errand);
+    if (!is_empty(&starter->in) && !errand->is_fed)
+        to_worker(starter, errand);
+    if (!errand->is_fed && errand->left == 0 && is_empty(&starter->in)) {
+        errand->is_fed = true;
+        (void)shutdown(errand->worker.fd, SHUT_WR);
+    }
+    if ((ready[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0 && is_empty(&starter->out) &&
+        !errand->is_done)
+        from_worker(starter, errand);
+}
+
+/* Until it is done and all of it is sent, or it must end. */
+static void carry(struct starter *starter, struct errand *errand)
+{
+    while (!starter->is_over && !errand->is_unwanted && !errand->is_overtime) {
+        int64_t left_ms = errand->deadline_ms - clock_monotonic_ms(&clock_system);
+        struct pollfd ready[2] = {
+            {.fd = starter->client,
+             .events = (short)((is_empty(&starter->in) ? POLLIN : 0) |
+                               (is_empty(&starter->out) ? 0 : POLLOUT))},
+            {.fd = errand->is_done && is_empty(&starter->in) ? -1 : errand->worker.fd,
+             .events = (short)((is_empty(&starter->in) || errand->is_fed ? 0 : POLLOUT) |
+                               (is_empty(&starter->out) && !errand->is_done ? POLLIN : 0))},
+        };
+
+        if (errand->is_done && is_empty(&starter->out) && errand->left == 0)
+            return;
+        if (errand->is_done)
+            ready[1].fd = -1; /* it hangs up all the time */
+        if (left_ms <= 0)
+            errand->is_overtime = true;
+        else if (poll(ready, 2, (int)left_ms) > 0)
+            move_bytes(starter, errand, ready);
+    }
+}
+
+/* Blocks, but only while the program reads nothing. */
+static void send_end(struct starter *starter, uint32_t number, enum media_end how)
+{
+    struct stock *out = &starter->out;
+
+    /* What is left of a piece comes first: the program knows its length. */
+    while (!is_empty(out) && !starter->is_over) {
+        struct pollfd ready = {.fd = starter->client, .events = POLLOUT};
+
+        if (poll(&ready, 1, -1) > 0 && !drain(starter->client, out))
+            starter->is_over = true;
+    }
+    if (starter->is_over)
+        return;
+    frames_write_header(number, MEDIA_END, 1, out->bytes);
+    out->bytes[FRAMES_HEADER_BYTES] = (char)how;
+    out->at = 0;
+    out->len = FRAMES_HEADER_BYTES + 1;
+    while (!is_empty(out) && !starter->is_over) {
+        struct pollfd ready = {.fd = starter->client, .events = POLLOUT};
+
+        if (poll(&ready, 1, -1) > 0 && !drain(starter->client, out))
+            starter->is_over = true;
+    }
+}
+
+static void set_nonblocking(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    (void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+/* What the request still has is not for anybody. */
+static void skip_request(struct starter *starter, struct errand *errand)
+{
+    errand->is_fed = true;
+    while (errand->left > 0 && !starter->is_over) {
+        struct pollfd ready = {.fd = starter->client, .events = POLLIN};
+
+        if (poll(&ready, 1, -1) > 0)
+            from_client(starter, errand);
+    }
+    starter->in.at = starter->in.len = 0;
+}
+
+static enum media_end end_worker(struct errand *errand)
+{
+    int status = 0;
+
+    if (!errand->is_done)
+        (void)kill(errand->worker.pid, SIGKILL);
+    close(errand->worker.fd);
+    while (waitpid(errand->worker.pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (errand->is_overtime)
+        return MEDIA_ENDED_OVERTIME;
+    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS ? MEDIA_ENDED_WELL
+                                                                    : MEDIA_ENDED_BADLY;
+}
+
+static void serve_one(struct starter *starter, uint32_t number, unsigned job, size_t len)
+{
+    static const char *const jobs[MEDIA_JOB_END] = {
+        [MEDIA_JOB_IMAGE] = "image", [MEDIA_JOB_DOCUMENT] = "document", [MEDIA_JOB_TEXT] = "text"};
+    const char *const words[] = {"gatehouse-media", "--job", job < MEDIA_JOB_END ? jobs[job] : NULL,
+                                 NULL};
+    struct errand errand = {.number = number,
+                            .left = len,
+                            .deadline_ms = clock_monotonic_ms(&clock_system) + MEDIA_TIME_MS};
+    enum media_end how = MEDIA_ENDED_NOT_STARTED;
+
+    starter->in.at = starter->in.len = 0;
+    starter->out.at = starter->out.len = 0;
+    if (words[2] != NULL && companion_start("gatehouse-media", starter->libexec, words,
+                                            starter->error_fd, &errand.worker, NULL) == 0) {
+        set_nonblocking(errand.worker.fd);
+        carry(starter, &errand);
+        how = end_worker(&errand);
+    }
+    skip_request(starter, &errand);
+    send_end(starter, number, how);
+}
+
+/* ---- all of them ---- */
+
+static bool read_header(struct starter *starter, char out_header[FRAMES_HEADER_BYTES])
+{
+    size_t got = 0;
+
+    while (got < FRAMES_HEADER_BYTES) {
+        struct pollfd ready = {.fd = starter->client, .events = POLLIN};
+        ssize_t n;
+
+        if (poll(&ready, 1, -1) < 0 && errno != EINTR)
+            return false;
+        n = read(starter->client, out_header + got, FRAMES_HEADER_BYTES - got);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            return false;
+        got += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+static uint32_t number_at(const char *bytes)
+{
+    uint32_t number = 0;
+
+    for (size_t i = 0; i < sizeof(number); i++)
+        number |= (uint32_t)(unsigned char)bytes[i] << (8 * i);
+    return number;
+}
+
+int media_starter_run(int fd, const char *libexec, int error_fd)
+{
+    struct starter *starter = calloc(1, sizeof(*starter));
+    char header[FRAMES_HEADER_BYTES];
+
+    if (starter == NULL)
+        return EXIT_FAILURE;
+    starter->client = fd;
+    starter->libexec = libexec;
+    starter->error_fd = error_fd;
+    set_nonblocking(fd);
+    while (!starter->is_over && read_header(starter, header)) {
+        size_t counted = number_at(header);
+
+        if (counted < FRAMES_HEADER_BYTES - FRAMES_UNCOUNTED_BYTES)
+            break;
+        serve_one(starter, number_at(header + FRAMES_UNCOUNTED_BYTES),
+                  (unsigned char)header[FRAMES_HEADER_BYTES - 1],
+                  counted - (FRAMES_HEADER_BYTES - FRAMES_UNCOUNTED_BYTES));
+    }
+    free(starter);
+    return EXIT_SUCCESS;
+}
