@@ -14,6 +14,7 @@ struct store {
     size_t waiting;
     sqlite3_stmt *find_agent;
     sqlite3_stmt *get_agent;
+    sqlite3_stmt *count_revocations;
     sqlite3_stmt *find_login;
     sqlite3_stmt *get_login;
     sqlite3_stmt *find_user;

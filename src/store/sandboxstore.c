@@ -24,6 +24,13 @@ static const char tables[] =
     " active_s INTEGER NOT NULL, is_ephemeral INTEGER NOT NULL, is_running INTEGER NOT NULL,"
     " image TEXT NOT NULL, memory_mb INTEGER NOT NULL, cpu_percent INTEGER NOT NULL,"
     " pids_max INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS details("
+    " id TEXT PRIMARY KEY REFERENCES sandboxes(id) ON DELETE CASCADE,"
+    " document TEXT NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS snapshots("
+    " id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL,"
+    " image TEXT NOT NULL, cpu INTEGER NOT NULL, memory_gb INTEGER NOT NULL,"
+    " disk_gb INTEGER NOT NULL, created_s INTEGER NOT NULL, UNIQUE(owner, name)) STRICT;"
     "CREATE TABLE IF NOT EXISTS layers("
     " key TEXT PRIMARY KEY, parent TEXT NOT NULL, has_files INTEGER NOT NULL,"
     " is_image INTEGER NOT NULL, created_s INTEGER NOT NULL, used_s INTEGER NOT NULL,"
@@ -303,6 +310,102 @@ int sandboxstore_each(struct sandboxstore *store,
                          "SELECT id, owner, created_s, active_s, is_ephemeral, is_running, image,"
                          " memory_mb, cpu_percent, pids_max FROM sandboxes ORDER BY rowid",
                          take_sandbox, &taker);
+}
+
+int sandboxstore_save_details(struct sandboxstore *store, struct str id, struct str document)
+{
+    const struct database_write write = {.sql = "INSERT INTO details(id, document) VALUES (?1, ?2)"
+                                                " ON CONFLICT(id) DO UPDATE SET document=?2",
+                                         .values = {TEXT_VALUE(id), TEXT_VALUE(document)}};
+
+    return change_one(store, &write);
+}
+
+struct details_taker {
+    void (*take)(void *data, struct str id, struct str document);
+    void *data;
+};
+
+static void take_details(void *data, sqlite3_stmt *row)
+{
+    const struct details_taker *taker = data;
+    const char *id = (const char *)sqlite3_column_text(row, 0);
+    const char *document = (const char *)sqlite3_column_text(row, 1);
+
+    if (id != NULL && document != NULL)
+        taker->take(taker->data, str_from(id), str_from(document));
+}
+
+int sandboxstore_each_details(struct sandboxstore *store,
+                              void (*take)(void *data, struct str id, struct str document),
+                              void *data)
+{
+    struct details_taker taker = {take, data};
+
+    return database_each(store->database, "SELECT id, document FROM details", take_details, &taker);
+}
+
+/* ---- snapshots ---- */
+
+int sandboxstore_add_snapshot(struct sandboxstore *store,
+                              const struct sandboxstore_snapshot *snapshot)
+{
+    const struct database_write write = {
+        .sql = "INSERT INTO snapshots(id, owner, name, source, image, cpu, memory_gb, disk_gb,"
+               " created_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+               " ON CONFLICT(owner, name) DO NOTHING",
+        .values = {DATABASE_VALUE_TEXT(snapshot->id), DATABASE_VALUE_TEXT(snapshot->owner),
+                   DATABASE_VALUE_TEXT(snapshot->name), DATABASE_VALUE_TEXT(snapshot->from),
+                   DATABASE_VALUE_TEXT(snapshot->image), DATABASE_VALUE_NUMBER(snapshot->cpu),
+                   DATABASE_VALUE_NUMBER(snapshot->memory_gb),
+                   DATABASE_VALUE_NUMBER(snapshot->disk_gb),
+                   DATABASE_VALUE_NUMBER(snapshot->created_s)}};
+    int r = change_one(store, &write);
+
+    return r == ERR_NOT_FOUND ? ERR_ALREADY_EXISTS : r;
+}
+
+int sandboxstore_remove_snapshot(struct sandboxstore *store, struct str id)
+{
+    const struct database_write write = {.sql = "DELETE FROM snapshots WHERE id=?1",
+                                         .values = {TEXT_VALUE(id)}};
+
+    return change_one(store, &write);
+}
+
+struct snapshot_taker {
+    void (*take)(void *data, const struct sandboxstore_snapshot *snapshot);
+    void *data;
+};
+
+static void take_snapshot(void *data, sqlite3_stmt *row)
+{
+    const struct snapshot_taker *taker = data;
+    struct sandboxstore_snapshot snapshot;
+
+    READ_TEXT(row, 0, snapshot.id);
+    READ_TEXT(row, 1, snapshot.owner);
+    READ_TEXT(row, 2, snapshot.name);
+    READ_TEXT(row, 3, snapshot.from);
+    READ_TEXT(row, 4, snapshot.image);
+    snapshot.cpu = sqlite3_column_int64(row, 5);
+    snapshot.memory_gb = sqlite3_column_int64(row, 6);
+    snapshot.disk_gb = sqlite3_column_int64(row, 7);
+    snapshot.created_s = sqlite3_column_int64(row, 8);
+    taker->take(taker->data, &snapshot);
+}
+
+int sandboxstore_each_snapshot(struct sandboxstore *store,
+                               void (*take)(void *data,
+                                            const struct sandboxstore_snapshot *snapshot),
+                               void *data)
+{
+    struct snapshot_taker taker = {take, data};
+
+    return database_each(store->database,
+                         "SELECT id, owner, name, source, image, cpu, memory_gb, disk_gb, created_s"
+                         " FROM snapshots ORDER BY rowid",
+                         take_snapshot, &taker);
 }
 
 /* ---- layers ---- */

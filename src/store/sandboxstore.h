@@ -86,6 +86,36 @@ int sandboxstore_each(struct sandboxstore *store,
                       void (*take)(void *data, const struct sandboxstore_sandbox *sandbox),
                       void *data);
 
+/* What the service keeps of a sandbox beside its record: a document of its own. Goes with it. */
+int sandboxstore_save_details(struct sandboxstore *store, struct str id, struct str document);
+int sandboxstore_each_details(struct sandboxstore *store,
+                              void (*take)(void *data, struct str id, struct str document),
+                              void *data);
+
+/* ---- snapshots: images with a name ---- */
+
+struct sandboxstore_snapshot {
+    char id[SANDBOXSTORE_ID_BYTES];
+    char owner[SANDBOXSTORE_ID_BYTES]; /* a tenant; empty: the administrator */
+    char name[SANDBOXSTORE_MAX_NAME_BYTES + 1];
+    char from[SANDBOXSTORE_MAX_NAME_BYTES + 1]; /* the name of an image, or empty: a Dockerfile */
+    char image[SANDBOXSTORE_KEY_BYTES];
+    int64_t cpu; /* these three: cores and gigabytes; 0 for the default */
+    int64_t memory_gb;
+    int64_t disk_gb;
+    int64_t created_s;
+};
+
+/* ERR_ALREADY_EXISTS if the owner has one of that name. */
+int sandboxstore_add_snapshot(struct sandboxstore *store,
+                              const struct sandboxstore_snapshot *snapshot);
+int sandboxstore_remove_snapshot(struct sandboxstore *store, struct str id);
+/* The oldest first. */
+int sandboxstore_each_snapshot(struct sandboxstore *store,
+                               void (*take)(void *data,
+                                            const struct sandboxstore_snapshot *snapshot),
+                               void *data);
+
 /* ---- layers of images ---- */
 
 struct sandboxstore_layer {

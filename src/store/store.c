@@ -18,9 +18,9 @@ enum {
 
 /*
  * The primary keys of machines are users: each has one. Version 1 had logins that say nothing about
- * themselves; their browsers log in again. Version 3 adds tables.
+ * themselves; their browsers log in again. Versions 3 and 4 add tables.
  */
-static const char *const upgrades[] = {"DROP TABLE logins;", ""};
+static const char *const upgrades[] = {"DROP TABLE logins;", "", ""};
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS users("
@@ -65,7 +65,15 @@ static const char tables[] =
     " grant_id INTEGER NOT NULL REFERENCES oauth_grants(id) ON DELETE CASCADE,"
     " kind INTEGER NOT NULL, expires_ms INTEGER NOT NULL, is_used INTEGER NOT NULL DEFAULT 0)"
     " STRICT, WITHOUT ROWID;"
-    "CREATE INDEX IF NOT EXISTS oauth_tokens_by_grant ON oauth_tokens(grant_id);";
+    "CREATE INDEX IF NOT EXISTS oauth_tokens_by_grant ON oauth_tokens(grant_id);"
+    "CREATE TABLE IF NOT EXISTS revocations(id INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;"
+    "INSERT OR IGNORE INTO revocations(id, count) VALUES (1, 0);"
+    "CREATE TRIGGER IF NOT EXISTS agent_removed AFTER DELETE ON agents"
+    " BEGIN UPDATE revocations SET count=count+1; END;"
+    "CREATE TRIGGER IF NOT EXISTS agent_changed AFTER UPDATE ON agents"
+    " BEGIN UPDATE revocations SET count=count+1; END;"
+    "CREATE TRIGGER IF NOT EXISTS user_removed AFTER DELETE ON users"
+    " BEGIN UPDATE revocations SET count=count+1; END;";
 
 static const struct database_schema schema = {
     .version = 1 + array_size(upgrades), .tables = tables, .upgrades = upgrades};
@@ -176,6 +184,9 @@ static int prepare(struct store *store)
         code = sqlite3_prepare_v3(store->reader, sql, -1, SQLITE_PREPARE_PERSISTENT,
                                   &store->get_agent, NULL);
     if (code == SQLITE_OK)
+        code = sqlite3_prepare_v3(store->reader, "SELECT count FROM revocations WHERE id=1", -1,
+                                  SQLITE_PREPARE_PERSISTENT, &store->count_revocations, NULL);
+    if (code == SQLITE_OK)
         code = store_prepare_users(store);
     return code == SQLITE_OK ? store_prepare_oauth(store) : code;
 }
@@ -222,6 +233,7 @@ void store_close(struct store *store)
         worker_pool_free(store->pool);
     sqlite3_finalize(store->find_agent);
     sqlite3_finalize(store->get_agent);
+    sqlite3_finalize(store->count_revocations);
     sqlite3_finalize(store->find_login);
     sqlite3_finalize(store->get_login);
     sqlite3_finalize(store->find_user);
@@ -281,6 +293,22 @@ bool store_has_changed(struct store *store, struct store_view *view)
     }
     atomic_thread_fence(memory_order_acquire);
     return has_changed;
+}
+
+bool store_has_revoked(struct store *store, struct store_view *view)
+{
+    sqlite3_stmt *count = store->count_revocations;
+    int64_t revocations = -1;
+    bool has_revoked;
+
+    if (!store_has_changed(store, view))
+        return false;
+    if (sqlite3_step(count) == SQLITE_ROW)
+        revocations = sqlite3_column_int64(count, 0);
+    sqlite3_reset(count);
+    has_revoked = revocations < 0 || revocations != view->revocations;
+    view->revocations = revocations;
+    return has_revoked;
 }
 
 /* ---- machines ---- */

@@ -58,6 +58,7 @@ enum { STORE_VIEW_WORDS = 24 };
 struct store_view {
     const volatile uint32_t *header; /* SQLite's, in memory that all processes share */
     uint32_t seen[STORE_VIEW_WORDS];
+    int64_t revocations;
 };
 
 /*
@@ -66,6 +67,11 @@ struct store_view {
  * then.
  */
 bool store_has_changed(struct store *store, struct store_view *view);
+/*
+ * The same, but only for an agent's key or a user that was changed or removed. Machines and
+ * browsers come and go, and what is known of a thousand agents need not be read again each time.
+ */
+bool store_has_revoked(struct store *store, struct store_view *view);
 
 /* ---- machines ---- */
 
