@@ -4,16 +4,35 @@
 #include "base/jsonwrite.h"
 #include "hostfs/runs.h"
 #include "hostfs/service.h"
+#include "media/wire.h"
 
-static void put_unsupported(struct json_writer *json, struct str key)
+static void put_formats(struct json_writer *json, unsigned features)
 {
+    json_key(json, STR("formats"));
+    json_begin_array(json);
+    for (int i = MEDIA_JPEG; i < MEDIA_FORMAT_END; i++)
+        if ((features & 1U << (HOSTFS_FORMAT_SHIFT + i)) != 0)
+            json_write_str(json, str_from(media_format_name((enum media_format)i)));
+    json_end_array(json);
+}
+
+/* In the second major what is not there is left out, and what is has no word `supported`. */
+static void put_feature(struct json_writer *json, struct str key, unsigned feature,
+                        unsigned features, enum hostfs_major major)
+{
+    bool is_there = (features & feature) != 0;
+
+    if (!is_there && major == HOSTFS_V2)
+        return;
     json_key(json, key);
     json_begin_object(json);
-    json_put_bool(json, STR("supported"), false);
+    if (major == HOSTFS_V1)
+        json_put_bool(json, STR("supported"), is_there);
+    if (is_there && feature == HOSTFS_HAS_IMAGE)
+        put_formats(json, features);
     json_end_object(json);
 }
 
-/* The second major has no word `supported`: what is not there is left out. */
 static void put_files(struct json_writer *json, const struct discovery *discovery,
                       enum hostfs_major major)
 {
@@ -23,9 +42,9 @@ static void put_files(struct json_writer *json, const struct discovery *discover
         json_put_bool(json, STR("supported"), true);
     json_put_str(json, STR("sandboxRoot"), STR(HOSTFS_ROOT));
     json_put_int(json, STR("maxFileSizeBytes"), (int64_t)discovery->max_file_bytes);
+    put_feature(json, STR("image"), HOSTFS_HAS_IMAGE, discovery->features, major);
+    put_feature(json, STR("pdf"), HOSTFS_HAS_PDF, discovery->features, major);
     if (major == HOSTFS_V1) {
-        put_unsupported(json, STR("image"));
-        put_unsupported(json, STR("pdf"));
         json_key(json, STR("transport"));
         json_begin_object(json);
         json_put_bool(json, STR("ftp"), false);

@@ -9,6 +9,7 @@
 struct discovery {
     bool has_files; /* else the block `fs` is missing */
     uint64_t max_file_bytes;
+    unsigned features; /* HOSTFS_HAS_… and formats */
 };
 
 /* Appends the document of /.well-known/openwop. No tenant and no path of the machine is in it. */

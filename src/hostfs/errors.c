@@ -34,6 +34,7 @@ struct row {
     }
 #define INVALID  SAME("validation_error", 400)
 #define ARCHIVE  SAME("archive_refused", 422)
+#define MEDIA    SAME("media_refused", 422)
 #define NOT_HERE SAME("busy", 503)
 
 /* clang-format off */
@@ -70,6 +71,8 @@ static const struct row rows[] = {
     {ERR_ARCHIVE_ENTRIES, ARCHIVE},
     {ERR_ARCHIVE_RATIO, ARCHIVE},
     {ERR_ARCHIVE_DEPTH, ARCHIVE},
+    {ERR_MEDIA_FORMAT, MEDIA},
+    {ERR_MEDIA_LIMIT, MEDIA},
     {ERR_UNAUTHORIZED, SAME("unauthenticated", 401)},
     {ERR_UNSUPPORTED, {"host_capability_missing", 501, NULL, NULL}, {"capability_not_provided", 422, NULL, NULL}},
     {ERR_HTTP_VERSION, SAME("protocol_version_unsupported", 406)},
@@ -95,14 +98,15 @@ static const struct form *find_form(enum hostfs_major major, int code)
 
 static void put_details(struct json_writer *json, const struct form *form, int code)
 {
-    bool is_archive = str_eq(str_from(form->name), STR("archive_refused"));
+    bool has_reason = str_eq(str_from(form->name), STR("archive_refused")) ||
+                      str_eq(str_from(form->name), STR("media_refused"));
 
     json_key(json, STR("details"));
     json_begin_object(json);
     json_put_str(json, STR("service"), STR("fs"));
     if (form->key != NULL)
         json_put_str(json, str_from(form->key), str_from(form->value));
-    else if (is_archive)
+    else if (has_reason)
         json_put_str(json, STR("reason"), str_from(err_name(code)));
     json_end_object(json);
 }

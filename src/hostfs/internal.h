@@ -10,6 +10,7 @@
 struct hostfs_work {
     const struct hostfs *hostfs;
     const struct json_value *inputs; /* an object */
+    unsigned access;                 /* HOSTFS_MAY_… */
     bool takes_text;                 /* content may be plain text, as in a run */
     const struct cancel *cancel;
     struct buf *out;
@@ -30,5 +31,11 @@ int hostfs_delete(const struct hostfs_work *work);
 int hostfs_stat(const struct hostfs_work *work);
 int hostfs_list(const struct hostfs_work *work);
 int hostfs_archive(const struct hostfs_work *work);
+int hostfs_image(const struct hostfs_work *work);
+int hostfs_pdf(const struct hostfs_work *work);
+
+/* For those that take their input from files and write files: a whole one, and one of many. */
+int hostfs_read_whole(const struct hostfs_work *work, struct str name, struct buf *out);
+int hostfs_write_whole(const struct hostfs_work *work, struct str name, struct str content);
 
 #endif

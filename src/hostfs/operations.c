@@ -162,6 +162,22 @@ static int get_content(const struct hostfs_work *work, struct buf *space, struct
     return space->len > work->hostfs->max_file_bytes ? refuse_size(work) : 0;
 }
 
+int hostfs_read_whole(const struct hostfs_work *work, struct str name, struct buf *out)
+{
+    const struct authority_read_options options = {.cancel = work->cancel};
+
+    return authority_read_bytes(work->hostfs->scope, name, &options, out, work->err);
+}
+
+int hostfs_write_whole(const struct hostfs_work *work, struct str name, struct str content)
+{
+    const struct authority_write_options options = {.make_parents = true, .cancel = work->cancel};
+
+    if (content.len > work->hostfs->max_file_bytes)
+        return refuse_size(work);
+    return authority_write_bytes(work->hostfs->scope, name, content, &options, work->err);
+}
+
 int hostfs_write(const struct hostfs_work *work)
 {
     const struct authority_write_options options = {.make_parents = true, .cancel = work->cancel};
@@ -226,9 +242,22 @@ int hostfs_delete(const struct hostfs_work *work)
     return json_writer_finish(&json);
 }
 
+/* By its beginning; empty if that may not be read. */
+static struct str find_type(const struct hostfs_work *work, struct str name)
+{
+    const struct authority_read_options options = {.max_bytes = CONTENTTYPE_BYTES,
+                                                   .cancel = work->cancel};
+    cleanup_buf struct buf head = BUF_INIT(CONTENTTYPE_BYTES);
+
+    return authority_read_bytes(work->hostfs->scope, name, &options, &head, NULL) == 0
+               ? contenttype_of(buf_view(&head))
+               : STR_EMPTY;
+}
+
 int hostfs_stat(const struct hostfs_work *work)
 {
     char modified[CLOCK_ISO_BYTES];
+    struct str type;
     struct authority_stat stat;
     struct json_writer json;
     struct str name;
@@ -236,11 +265,14 @@ int hostfs_stat(const struct hostfs_work *work)
 
     if (r < 0)
         return r;
+    type = find_type(work, name);
     clock_format_iso(stat.modified_ms, modified);
     json_writer_init(&json, work->out);
     json_begin_object(&json);
     json_put_int(&json, STR("sizeBytes"), (int64_t)stat.size);
     json_put_str(&json, STR("modifiedAt"), str_from(modified));
+    if (type.len > 0)
+        json_put_str(&json, STR("contentType"), type);
     json_end_object(&json);
     return json_writer_finish(&json);
 }

@@ -24,6 +24,9 @@ static const struct {
     [HOSTFS_LIST] = {STR_LITERAL("list"), HOSTFS_MAY_READ, 0, hostfs_list},
     [HOSTFS_ARCHIVE] = {STR_LITERAL("archive"), HOSTFS_MAY_READ | HOSTFS_MAY_WRITE,
                         HOSTFS_HAS_ARCHIVE, hostfs_archive},
+    [HOSTFS_IMAGE] = {STR_LITERAL("image"), HOSTFS_MAY_READ | HOSTFS_MAY_WRITE, HOSTFS_HAS_IMAGE,
+                      hostfs_image},
+    [HOSTFS_PDF] = {STR_LITERAL("pdf"), HOSTFS_MAY_READ, HOSTFS_HAS_PDF, hostfs_pdf},
 };
 
 static int work_on(enum hostfs_operation operation, const struct hostfs_request *request,
@@ -82,7 +85,8 @@ struct hostfs_answer hostfs_handle(const struct hostfs *hostfs,
     cleanup_arena struct arena arena = ARENA_INIT(2 * limits.max_bytes + ARENA_SPARE_BYTES);
     struct hostfs_answer answer = {.status = 200};
     struct err err = ERR_INIT;
-    struct hostfs_work work = {.hostfs = hostfs, .cancel = cancel, .out = out, .err = &err};
+    struct hostfs_work work = {
+        .hostfs = hostfs, .access = request->access, .cancel = cancel, .out = out, .err = &err};
     int r = json_parse(&arena, request->body, limits, &work.inputs, &err);
 
     if (r == 0 && work.inputs->type != JSON_OBJECT)

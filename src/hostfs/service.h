@@ -17,6 +17,8 @@
 #include "gatehouse/authority.h"
 #include "hostfs/wire.h"
 
+struct media_client;
+
 /* The root as clients name it; no name of the machine is told. */
 #define HOSTFS_ROOT "/sandbox"
 
@@ -29,6 +31,7 @@ struct hostfs {
     struct authority_scope *scope; /* follows links inside its root */
     uint64_t max_file_bytes;       /* that of the scope */
     unsigned features;
+    struct media_client *media; /* for images and documents; or NULL without those features */
 };
 
 struct hostfs_answer {

@@ -31,7 +31,7 @@ int hostfs_check_request(void *data, const struct frame *frame, struct err *err)
 int hostfs_check_answer(void *data, const struct frame *frame, struct err *err)
 {
     bool is_ready =
-        frame->type == HOSTFS_READY && frame->number == 0 && frame->body.len == sizeof(uint8_t);
+        frame->type == HOSTFS_READY && frame->number == 0 && frame->body.len == HOSTFS_READY_BYTES;
     bool is_answer =
         frame->type == HOSTFS_ANSWER && frame->number != 0 && frame->body.len >= HOSTFS_ANSWER_HEAD;
 
@@ -80,4 +80,15 @@ void hostfs_write_answer_head(int status, char out_head[HOSTFS_ANSWER_HEAD])
 {
     out_head[0] = (char)(status & 0xff);
     out_head[1] = (char)(status >> 8);
+}
+
+void hostfs_write_ready(unsigned features, char out_body[HOSTFS_READY_BYTES])
+{
+    out_body[0] = (char)(features & 0xff);
+    out_body[1] = (char)(features >> 8);
+}
+
+unsigned hostfs_read_ready(const char body[HOSTFS_READY_BYTES])
+{
+    return (unsigned char)body[0] | (unsigned)(unsigned char)body[1] << 8;
 }

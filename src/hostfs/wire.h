@@ -5,7 +5,7 @@
  *
  *     request: u8 major of the protocol | u8 access | body of the request
  *     answer:  u16 HTTP status, little endian | body of the answer, JSON
- *     ready:   u8 features; the first frame, once, with number 0
+ *     ready:   u16 features, little endian; the first frame, once, with number 0
  */
 #ifndef HOSTFS_WIRE_H
 #define HOSTFS_WIRE_H
@@ -26,6 +26,8 @@ enum hostfs_operation {
     HOSTFS_STAT,
     HOSTFS_LIST,
     HOSTFS_ARCHIVE,
+    HOSTFS_IMAGE,
+    HOSTFS_PDF,
     HOSTFS_RUN_START,
     HOSTFS_RUN_GET,    /* the body is the run's id */
     HOSTFS_RUN_EVENTS, /* same */
@@ -42,11 +44,17 @@ enum hostfs_major { HOSTFS_V1 = 1, HOSTFS_V2 = 2 };
 enum { HOSTFS_MAY_READ = 1 << 0, HOSTFS_MAY_WRITE = 1 << 1 };
 
 /* What works on this machine beyond the five operations. */
-enum { HOSTFS_HAS_ARCHIVE = 1 << 0 };
+enum {
+    HOSTFS_HAS_ARCHIVE = 1 << 0,
+    HOSTFS_HAS_IMAGE = 1 << 1,
+    HOSTFS_HAS_PDF = 1 << 2,
+    HOSTFS_FORMAT_SHIFT = 8, /* of images: 1 << (HOSTFS_FORMAT_SHIFT + MEDIA_JPEG) and so on */
+};
 
 enum {
     HOSTFS_REQUEST_HEAD = 2,
     HOSTFS_ANSWER_HEAD = 2,
+    HOSTFS_READY_BYTES = 2,
     HOSTFS_BODY_SPARE = 1 << 20,   /* of a request, beyond the bytes of a file */
     HOSTFS_ANSWER_SPARE = 8 << 20, /* the same of an answer: a list */
 };
@@ -71,6 +79,9 @@ int hostfs_read_request(const struct frame *frame, struct hostfs_request *out_re
                         struct err *err);
 void hostfs_write_request_head(const struct hostfs_request *request,
                                char out_head[HOSTFS_REQUEST_HEAD]);
+
+void hostfs_write_ready(unsigned features, char out_body[HOSTFS_READY_BYTES]);
+unsigned hostfs_read_ready(const char body[HOSTFS_READY_BYTES]);
 
 int hostfs_read_answer(const struct frame *frame, int *out_status, struct str *out_body);
 void hostfs_write_answer_head(int status, char out_head[HOSTFS_ANSWER_HEAD]);
