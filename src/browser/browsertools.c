@@ -8,9 +8,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonwrite.h"
+#include "base/list.h"
 #include "base/redact.h"
+#include "base/redactkeys.h"
 #include "base/schema/schema.h"
+#include "base/secret.h"
 #include "browser/jsonf.h"
+#include "browser/secrets.h"
+#include "browser/upload.h"
 #include "browser/url.h"
 #include "permission/rules/form.h"
 #include "protocol/toolids.h"
@@ -23,17 +28,20 @@ enum {
     RESULT_BYTES = 256 << 20,
     HOST_BYTES = FORM_HOST_MAX_BYTES + 3,
     FIRST = TOOL_BROWSER_CONNECT,
-    TOOLS = TOOL_BROWSER_RESIZE - TOOL_BROWSER_CONNECT + 1,
+    TOOLS = TOOL_BROWSER_CREATE_CREDENTIAL - TOOL_BROWSER_CONNECT + 1,
     MAX_HOSTS = 2,
     RECORDED_BYTES = 300,
     DAEMON_PORT = 7655, /* where `gatehouse connect` listens unless told otherwise */
     CALL_MS = 120000,
+    CREDENTIAL_BYTES = 8 << 20,
 };
 
 struct browser_tools {
     struct browser_tools_config config;
     struct arena arena;
     const struct schema *schemas[TOOLS];
+    struct browser_secrets *secrets;
+    struct list posts; /* calls that wait for the server */
 };
 
 struct browser_call {
@@ -48,6 +56,8 @@ struct browser_call {
     struct provider_events events;
     struct authority_note intent;
     uint64_t id;
+    struct list post; /* in the list of the tools, while the server is asked */
+    void *credential; /* then: its handle */
 };
 
 /* ---- what a call is about ---- */
@@ -59,6 +69,8 @@ static bool has_page(const struct catalog_tool *tool)
     case TOOL_BROWSER_DISCONNECT:
     case TOOL_BROWSER_TAB_OPEN:
     case TOOL_BROWSER_TAB_LIST:
+    case TOOL_BROWSER_DOWNLOADS:
+    case TOOL_BROWSER_CREATE_CREDENTIAL:
         return false;
     default:
         return true;
@@ -166,10 +178,31 @@ static void free_call(void *data)
     free(data);
 }
 
+static bool has_staging(const struct browser_tools_config *config)
+{
+    return config->staging_dir != NULL && config->staging_dir[0] != '\0';
+}
+
+bool browser_tools_offer(const struct catalog_tool *tool, bool has_staging, bool has_server)
+{
+    switch (tool->id) {
+    case TOOL_BROWSER_UPLOAD:
+    case TOOL_BROWSER_DOWNLOADS:
+        return has_staging;
+    case TOOL_BROWSER_CAPTURE_SECRET:
+    case TOOL_BROWSER_CREATE_CREDENTIAL:
+        return has_server;
+    default:
+        return true;
+    }
+}
+
 static bool has(const void *self, const struct catalog_tool *tool)
 {
-    (void)tool;
-    return self != NULL;
+    const struct browser_tools *tools = self;
+
+    return tools != NULL && browser_tools_offer(tool, has_staging(&tools->config),
+                                                tools->config.credentials != NULL);
 }
 
 static int prepare(void *self, const struct catalog_tool *tool, const struct json_value *arguments,
@@ -230,6 +263,8 @@ static int subject(void *data, const void *session, struct arena *arena,
         hosts[count++] = call->page_host;
     if (call->is_anywhere)
         hosts[count++] = "*";
+    if (call->tool->id == TOOL_BROWSER_CREATE_CREDENTIAL)
+        hosts[count++] = "credentials";
     *out_subject = (struct provider_subject){.mark = mark_of(call)};
     if (count == 0)
         return 0;
@@ -276,10 +311,18 @@ static const char *verb_of(const struct browser_call *call)
         return "Fills in a form";
     case TOOL_BROWSER_DRAG:
         return "Drags";
+    case TOOL_BROWSER_UPLOAD:
+        return "Uploads files";
+    case TOOL_BROWSER_DOWNLOADS:
+        return "Lists downloads";
     case TOOL_BROWSER_DIALOG:
         return "Answers a dialog";
     case TOOL_BROWSER_EVALUATE:
         return "Runs a script";
+    case TOOL_BROWSER_CAPTURE_SECRET:
+        return "Keeps a secret of a page";
+    case TOOL_BROWSER_CREATE_CREDENTIAL:
+        return "Creates a credential at the server";
     case TOOL_BROWSER_COOKIES:
         return "Uses cookies";
     case TOOL_BROWSER_STORAGE:
@@ -366,10 +409,24 @@ static void refused(void *data, const void *session, const struct permission_res
 
 /* ---- running ---- */
 
-static int write_image(struct str image, const struct json_value *result, struct buf *out)
+/* Pages show keys, and whoever reads the result may be led to pass them on. */
+static int write_redacted(const struct browser_call *call, const struct json_value *result,
+                          struct buf *out)
+{
+    cleanup_buf struct buf whole = BUF_INIT(RESULT_BYTES);
+    int r;
+
+    if (call->tool->id == TOOL_BROWSER_PDF)
+        return jsonf(out, "%v", result); /* bytes, not words */
+    r = jsonf(&whole, "%v", result);
+    return r == 0 ? redact_keys(buf_view(&whole), out) : r;
+}
+
+static int write_image(const struct browser_call *call, struct str image,
+                       const struct json_value *result, struct buf *out)
 {
     cleanup_buf struct buf text = BUF_INIT(RESULT_BYTES);
-    int r = jsonf(&text, "%v", result);
+    int r = write_redacted(call, result, &text);
 
     return r == 0 ? jsonf(out,
                           "{\"content\":[{\"type\":\"image\",\"data\":%s,\"mimeType\":"
@@ -390,8 +447,8 @@ static int write_result(const struct browser_call *call, const struct json_value
     (void)json_get_bool(message, STR("isError"), &is_error);
     (void)json_get_str(message, STR("image"), &image);
     if (image.len > 0)
-        return write_image(image, result, out);
-    r = jsonf(&object, "%v", result);
+        return write_image(call, image, result, out);
+    r = write_redacted(call, result, &object);
     return r == 0
                ? toolresult_write_object(out, buf_view(&object), call->tools->config.form, is_error)
                : r;
@@ -414,14 +471,40 @@ static void end_call(struct browser_call *call, int error, struct buf *result)
     free_call(call);
 }
 
+/* The secret stays here: the result only names it. */
+static int keep_secret(struct browser_call *call, struct str secret, struct buf *out)
+{
+    cleanup_buf struct buf object = BUF_INIT(RESULT_BYTES);
+    struct browser_secrets *secrets = call->tools->secrets;
+    struct err err = ERR_INIT;
+    struct str key = STR_EMPTY;
+    struct str field = STR_EMPTY;
+    int r;
+
+    (void)json_get_str(call->arguments, STR("credentialsKey"), &key);
+    (void)json_get_str(call->arguments, STR("field"), &field);
+    if (browser_secrets_put(secrets, key, field, secret, &err) < 0)
+        return toolresult_write_error(&err, call->tools->config.form, out);
+    r = buf_append_str(&object, STR("{\"ok\":true,\"fieldsCaptured\":"));
+    if (r == 0)
+        r = browser_secrets_write_names(secrets, key, &object);
+    if (r == 0)
+        r = buf_append_char(&object, '}');
+    return r == 0 ? toolresult_write_object(out, buf_view(&object), call->tools->config.form, false)
+                  : r;
+}
+
 static void on_done(void *data, const struct json_value *message)
 {
     struct browser_call *call = data;
     cleanup_buf struct buf result = BUF_INIT(RESULT_BYTES);
     struct err err = ERR_INIT;
+    struct str secret;
     int r = 0;
 
-    if (message != NULL) {
+    if (message != NULL && json_get_str(message, STR("secret"), &secret)) {
+        r = keep_secret(call, secret, &result);
+    } else if (message != NULL) {
         r = write_result(call, message, &result);
     } else {
         err_set(&err, ERR_CONNECTION_LOST,
@@ -512,16 +595,28 @@ static int write_call(const struct browser_call *call, struct buf *out)
     cleanup_buf struct buf own = BUF_INIT(WORDS_BYTES);
     int r = write_own(config, &own);
 
+    if (r == 0 && has_staging(config))
+        r = jsonf(out, "\"staging\":%z,", config->staging_dir);
+    if (r == 0 && call->tool->id == TOOL_BROWSER_UPLOAD) {
+        r = buf_append_str(out, STR("\"files\":"));
+        if (r == 0)
+            r = browser_upload_write_files(call->arguments, call->number, config->staging_dir, out);
+        if (r == 0)
+            r = buf_append_char(out, ',');
+    }
     if (r < 0)
         return r;
     return jsonf(out,
                  "\"tool\":%s,\"arguments\":%v,\"page\":%z,\"host\":%z,\"agreed\":%z,"
-                 "\"headless\":%b,\"browser\":%z,\"ms\":%d,\"own\":%r",
+                 "\"browser\":%z,\"ms\":%d,\"own\":%r",
                  call->tool->name, call->arguments, call->page, call->page_host,
-                 call->tool->id == TOOL_BROWSER_COOKIES ? "" : call->to_host, config->is_headless,
+                 call->tool->id == TOOL_BROWSER_COOKIES ? "" : call->to_host,
                  config->default_browser != NULL ? config->default_browser : "", (int64_t)CALL_MS,
                  buf_view(&own));
 }
+
+static int post_credential(struct browser_call *call, struct err *err);
+static void drop_posts(struct browser_tools *tools);
 
 static uint64_t start(void *data, const struct provider_events *events)
 {
@@ -542,6 +637,11 @@ static uint64_t start(void *data, const struct provider_events *events)
                     "gatehouse rules add allow browser host:%s",
                     host, host);
     }
+    if (r == 0 && call->tool->id == TOOL_BROWSER_CREATE_CREDENTIAL) {
+        r = post_credential(call, &err);
+        if (r == 0)
+            return 0;
+    }
     if (r == 0)
         r = write_call(call, &members);
     if (r == 0)
@@ -552,6 +652,92 @@ static uint64_t start(void *data, const struct provider_events *events)
     if (err.code == 0)
         err_set_plain(&err, r);
     return refuse(call, &err);
+}
+
+/* ---- credentials ---- */
+
+static void on_created(void *context, const struct err *err, struct str id)
+{
+    struct browser_call *call = context;
+    cleanup_buf struct buf result = BUF_INIT(RESULT_BYTES);
+    cleanup_buf struct buf object = BUF_INIT(RESULT_BYTES);
+    struct str key = STR_EMPTY;
+    bool clears = true;
+    int r;
+
+    list_remove(&call->post);
+    if (err != NULL) {
+        r = toolresult_write_error(err, call->tools->config.form, &result);
+    } else {
+        (void)json_get_str(call->arguments, STR("credentialsKey"), &key);
+        (void)json_get_bool(call->arguments, STR("clear"), &clears);
+        if (clears)
+            browser_secrets_drop(call->tools->secrets, key);
+        r = jsonf(&object, "{\"ok\":true,\"credentialId\":%s}", id);
+        if (r == 0)
+            r = toolresult_write_object(&result, buf_view(&object), call->tools->config.form,
+                                        false);
+    }
+    end_call(call, r, &result);
+}
+
+static int write_credential(const struct browser_call *call, struct buf *out, struct err *err)
+{
+    struct str key = STR_EMPTY;
+    struct str project = STR_EMPTY;
+    int r;
+
+    (void)json_get_str(call->arguments, STR("credentialsKey"), &key);
+    r = jsonf(out, "{\"name\":%v,\"type\":%v,\"data\":", json_get(call->arguments, STR("name")),
+              json_get(call->arguments, STR("type")));
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = browser_secrets_write_data(call->tools->secrets, key,
+                                   json_get(call->arguments, STR("data")),
+                                   json_get(call->arguments, STR("resolveData")), out, err);
+    if (r == 0 && json_get_str(call->arguments, STR("projectId"), &project))
+        r = jsonf(out, ",\"projectId\":%s", project);
+    return r == 0 ? buf_append_char(out, '}') : r;
+}
+
+/* Nobody can make the server forget it, so it cannot be cancelled. */
+static int post_credential(struct browser_call *call, struct err *err)
+{
+    const struct browser_credentials *credentials = call->tools->config.credentials;
+    struct buf body = BUF_INIT(CREDENTIAL_BYTES);
+    int r = write_credential(call, &body, err);
+
+    if (r == 0) {
+        list_append(&call->tools->posts, &call->post);
+        r = credentials->create(credentials->data, &body, on_created, call, &call->credential, err);
+        if (r < 0)
+            list_remove(&call->post);
+    }
+    if (body.len > 0)
+        secret_wipe(body.data, body.len);
+    buf_done(&body);
+    return r;
+}
+
+static void drop_posts(struct browser_tools *tools)
+{
+    struct err err = ERR_INIT;
+
+    err_set_plain(&err, ERR_CANCELLED);
+    while (!list_is_empty(&tools->posts)) {
+        struct browser_call *call = list_entry(tools->posts.next, struct browser_call, post);
+
+        tools->config.credentials->cancel(call->credential);
+        on_created(call, &err, STR_EMPTY);
+    }
+}
+
+static void end_session(void *self, const void *session)
+{
+    struct browser_tools *tools = self;
+
+    (void)session;
+    browser_secrets_clear(tools->secrets);
 }
 
 static void cancel(void *self, uint64_t id)
@@ -572,6 +758,7 @@ const struct provider browser_provider = {
     .refused = refused,
     .start = start,
     .cancel = cancel,
+    .end_session = end_session,
 };
 
 /* ---- where pages go by themselves ---- */
@@ -624,7 +811,10 @@ int browser_tools_new(const struct browser_tools_config *config, struct browser_
         return err_set_plain(err, ERR_NO_MEMORY);
     tools->config = *config;
     tools->arena = (struct arena)ARENA_INIT(ARENA_BYTES);
+    list_init(&tools->posts);
     r = compile_schemas(tools, err);
+    if (r == 0)
+        r = browser_secrets_new(&tools->secrets);
     if (r == 0)
         r = browser_client_attach(config->client, config->loop, &events);
     if (r < 0) {
@@ -640,6 +830,8 @@ void browser_tools_free(struct browser_tools *tools)
     if (tools == NULL)
         return;
     browser_client_detach(tools->config.client);
+    drop_posts(tools);
+    browser_secrets_free(tools->secrets);
     arena_done(&tools->arena);
     free(tools);
 }

@@ -11,14 +11,25 @@
 
 struct browser_tools;
 
+/* Who can create a credential at a server. */
+struct browser_credentials {
+    /* Takes the body over; `done` comes once, unless it is cancelled. */
+    int (*create)(void *data, struct buf *body,
+                  void (*done)(void *context, const struct err *err, struct str id), void *context,
+                  void **out_handle, struct err *err);
+    void (*cancel)(void *handle);
+    void *data;
+};
+
 struct browser_tools_config {
     struct browser_client *client;
     struct loop *loop;
     struct keeper *keeper;            /* the rules, which pages obey too */
     enum toolresult_form form;        /* of results and errors */
     struct authority_scope *recorded; /* where its audit records go; NULL: none are written */
-    bool is_headless;
-    const char *default_browser; /* by name; NULL or empty: the first one there is */
+    const char *default_browser;      /* by name; NULL or empty: the first one there is */
+    const char *staging_dir; /* as the client has it; NULL or empty: no uploads, no downloads */
+    const struct browser_credentials *credentials; /* must outlive it; NULL: there is no server */
     /* What no page reaches, whatever the rules say. */
     uint16_t own_port;       /* of this machine, where we listen; 0: nowhere */
     const char *server_host; /* that we serve; NULL: none */
@@ -29,6 +40,9 @@ int browser_tools_new(const struct browser_tools_config *config, struct browser_
                       struct err *err);
 /* Before the loop is freed. */
 void browser_tools_free(struct browser_tools *tools);
+
+/* Whether such a session offers the tool of this family. */
+bool browser_tools_offer(const struct catalog_tool *tool, bool has_staging, bool has_server);
 
 /* Works on a struct browser_tools, or on NULL: then no tool is offered. */
 extern const struct provider browser_provider;

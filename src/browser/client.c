@@ -2,7 +2,6 @@
 #include "browser/client.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/list.h"
 #include "browser/installed.h"
 #include "browser/jsonf.h"
@@ -249,11 +247,21 @@ void browser_client_cancel(struct browser_client *client, uint64_t id)
 
 static int launch(struct browser_client *client, struct err *err)
 {
-    const char *const argv[] = {"gatehouse-browser", "--state-dir", client->config.state_dir, NULL};
+    const char *staging = client->config.staging_dir;
+    bool has_staging = staging != NULL && staging[0] != '\0';
+    const char *argv[8] = {"gatehouse-browser", "--state-dir", client->config.state_dir};
+    size_t count = 3;
     struct companion companion;
-    int r = companion_start("gatehouse-browser", client->config.libexec, argv,
-                            client->config.error_fd, &companion, err);
+    int r;
 
+    if (has_staging) {
+        argv[count++] = "--staging-dir";
+        argv[count++] = staging;
+    }
+    if (client->config.is_headless)
+        argv[count++] = "--headless";
+    r = companion_start("gatehouse-browser", client->config.libexec, argv, client->config.error_fd,
+                        &companion, err);
     if (r < 0)
         return r;
     client->fd = companion.fd;
@@ -323,28 +331,15 @@ void browser_client_detach(struct browser_client *client)
     client->loop = NULL;
 }
 
-/* It ends its browser, and closes its end of the socket when that has gone. */
-static void wait_for_end(int fd)
-{
-    int64_t deadline_ms = clock_monotonic_ms(&clock_system) + END_MS;
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    char rest[4096];
-    int64_t left = END_MS;
-
-    shutdown(fd, SHUT_WR);
-    while (left > 0 && poll(&ready, 1, (int)left) > 0 && read(fd, rest, sizeof(rest)) > 0)
-        left = deadline_ms - clock_monotonic_ms(&clock_system);
-    close(fd);
-}
-
 void browser_client_free(struct browser_client *client)
 {
     if (client == NULL)
         return;
     if (client->write_fd >= 0)
         close(client->write_fd);
+    /* It ends its browser, and closes its end of the socket when that has gone. */
     if (client->fd >= 0)
-        wait_for_end(client->fd);
+        companion_close(client->fd, END_MS);
     browser_wire_done(&client->wire);
     pthread_mutex_destroy(&client->mutex);
     free(client);

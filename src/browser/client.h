@@ -21,6 +21,9 @@ struct browser_client;
 struct browser_client_config {
     const char *libexec;   /* where the program may be installed */
     const char *state_dir; /* where it keeps profiles */
+    /* Where files wait on their way to and from pages (protocol/staged.h); NULL or empty: none. */
+    const char *staging_dir;
+    bool is_headless; /* no windows, even if there is a display */
     int error_fd;
     bool is_lazy; /* starts it with the first call; else at once, for who cannot do so later */
 };

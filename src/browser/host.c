@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/secret.h"
 #include "browser/internal.h"
 #include "browser/jsonf.h"
 
@@ -159,6 +160,7 @@ void host_close_link(struct host *host)
         close(link->out.fd);
     link->out.fd = -1;
     pages_clear(host);
+    host_end_downloads(host);
     link_unref(link);
     wake(host);
 }
@@ -336,6 +338,7 @@ static const struct {
     {STR_LITERAL("browser_hover"), tool_hover, true, true},
     {STR_LITERAL("browser_press"), tool_press, true, true},
     {STR_LITERAL("browser_scroll"), tool_scroll, true, true},
+    {STR_LITERAL("browser_upload"), tool_upload, true, true},
     {STR_LITERAL("browser_dialog"), tool_dialog, true, false},
     {STR_LITERAL("browser_snapshot"), tool_snapshot, true, true},
     {STR_LITERAL("browser_screenshot"), tool_screenshot, true, true},
@@ -347,6 +350,8 @@ static const struct {
     {STR_LITERAL("browser_wait"), tool_wait, true, true},
     {STR_LITERAL("browser_cookies"), tool_cookies, true, false},
     {STR_LITERAL("browser_storage"), tool_storage, true, true},
+    {STR_LITERAL("browser_downloads"), tool_downloads, false, false},
+    {STR_LITERAL("browser_capture_secret"), tool_capture_secret, true, true},
     {STR_LITERAL("browser_resize"), tool_resize, true, false},
 };
 
@@ -364,6 +369,20 @@ static int find_page(struct call *call, struct err *err)
         return err_set(err, ERR_TOOL_FAILED, "No page is open\nOpen one with browser_tab_open");
     call->page = page;
     page->refs++;
+    return 0;
+}
+
+/*
+ * The browser navigates on its own, and the page's process tells about it. If that process is still
+ * starting, it does not yet know what to tell.
+ */
+static int wait_for_set_up(struct call *call, struct err *err)
+{
+    const struct page *page = call->page;
+
+    while (!page->is_set_up && !call_is_over(call) && !cdp_has_ended(call->link->cdp))
+        if (!monitor_wait(&call->host->monitor, call->deadline_ms))
+            return err_set(err, ERR_TIMED_OUT, "the page does not respond");
     return 0;
 }
 
@@ -407,12 +426,15 @@ static int run_tool(struct call *call, struct err *err)
         call->link = host->link;
         call->link->refs++;
         call->first_new_page = host->page_order;
+        call->first_new_download = host->download_count;
         if (tools[i].needs_page)
             r = find_page(call, err);
         if (r == 0)
             r = check_host(call, err);
         call->heeds_dialog = tools[i].heeds_dialog;
         call->heeds_defect = tools[i].run != tool_tab_close;
+        if (r == 0 && call->page != NULL && call->heeds_defect)
+            r = wait_for_set_up(call, err);
         if (r == 0 && call->heeds_defect && is_defective(call))
             r = say_defect(call->page, err);
         if (r == 0 && call->page != NULL && tools[i].heeds_dialog && call->page->dialog.is_open)
@@ -451,6 +473,9 @@ static void send_result(struct call *call, int r, const struct err *err)
 
     if (r < 0)
         written = write_failure(&text, call->id, str_from(err->message));
+    else if (call->secret.len > 0)
+        written = jsonf(&text, "{\"done\":%d,\"isError\":false,\"secret\":%s,\"result\":{}}",
+                        call->id, buf_view(&call->secret));
     else
         written = jsonf(&text, "{\"done\":%d,\"isError\":false,\"image\":%s,\"result\":{%r}}",
                         call->id, buf_view(&call->image), buf_view(&call->result));
@@ -460,6 +485,8 @@ static void send_result(struct call *call, int r, const struct err *err)
     }
     if (written == 0)
         (void)host_send(call->host, buf_view(&text));
+    if (call->secret.len > 0)
+        secret_wipe(text.data, text.len);
 }
 
 static void free_call(struct call *call)
@@ -468,6 +495,9 @@ static void free_call(struct call *call)
     link_unref(call->link);
     buf_done(&call->result);
     buf_done(&call->image);
+    if (call->secret.len > 0)
+        secret_wipe(call->secret.data, call->secret.len);
+    buf_done(&call->secret);
     arena_done(&call->arena);
     free(call->text);
     free(call);
@@ -536,6 +566,7 @@ static void begin_call(struct host *host, struct call *parsed, int64_t id)
     call->deadline_ms = monitor_now_ms() + whole_of(call->message, "ms", CALL_MS);
     buf_init(&call->result, RESULT_BYTES);
     buf_init(&call->image, RESULT_BYTES);
+    buf_init(&call->secret, SECRET_TEXT_MAX_BYTES + 1);
     list_append(&host->calls, &call->node);
     host->call_count++;
     if (start_thread(call) < 0) {
@@ -669,6 +700,7 @@ static void end_calls(struct host *host)
 static void free_host(struct host *host)
 {
     host_drop_checks(host);
+    host_free_downloads(host);
     buf_done(&host->front.bytes);
     browser_wire_done(&host->wire);
     close(host->wake[0]);

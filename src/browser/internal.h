@@ -24,12 +24,15 @@ enum {
     ID_BYTES = 72,
     URL_BYTES = 2048,
     TITLE_BYTES = 256,
+    NAME_BYTES = 256,
     HOST_BYTES = 256,
     MAX_PAGES = 64,
     MAX_FRAMES = 1024,
     MAX_CALLS = 64,
     MAX_MESSAGES = 300, /* of the console, of a page */
     MAX_REQUESTS = 500, /* of a page */
+    MAX_PAST = 8,       /* documents of a page that are remembered */
+    MAX_DOWNLOADS = 500,
     MESSAGE_BYTES = 2000,
     COMMAND_MS = 30000,
     ACTION_MS = 5000, /* for an element to become usable */
@@ -95,6 +98,30 @@ struct dialog {
     char *words;
 };
 
+/* A page asks for files, and browser_upload answers. */
+struct chooser {
+    bool is_open;
+    bool takes_many;
+    int64_t node; /* of its input */
+    char session[ID_BYTES];
+};
+
+enum download_state {
+    DOWNLOAD_RUNS,
+    DOWNLOAD_DONE,
+    DOWNLOAD_CANCELLED,
+    DOWNLOAD_REFUSED, /* by us */
+};
+
+struct download {
+    char id[ID_BYTES]; /* also the name of its file in the staging directory */
+    char *url;
+    char name[NAME_BYTES]; /* as the site suggests it; for people */
+    enum download_state state;
+    int64_t bytes;
+    int64_t total; /* 0: not known */
+};
+
 struct page {
     struct list node;
     unsigned refs;
@@ -104,11 +131,13 @@ struct page {
     char opener[ID_BYTES];
     char url[URL_BYTES];
     char title[TITLE_BYTES];
-    char loader[ID_BYTES];
-    uint64_t order; /* of its opening */
+    char loader[ID_BYTES]; /* of its document */
+    char told[ID_BYTES];   /* of the document that is_ready, is_loaded and is_idle are about */
+    char past[MAX_PAST][ID_BYTES]; /* of the last documents, this one included */
+    uint64_t order;                /* of its opening */
     bool is_closed;
     bool has_crashed;
-    bool is_set_up;   /* its requests are intercepted */
+    bool is_set_up;   /* its process has answered, so nothing that happens is missed */
     char defect[160]; /* why it cannot be controlled; or empty */
     bool is_ready;    /* DOMContentLoaded */
     bool is_loaded;
@@ -124,6 +153,7 @@ struct page {
     struct list frames;
     size_t frame_count;
     struct dialog dialog;
+    struct chooser chooser;
     char *drag; /* what the page drags, as JSON; or NULL */
     struct message messages[MAX_MESSAGES];
     size_t message_first;
@@ -155,9 +185,11 @@ struct host {
     int wake[2];       /* a pipe: the reading thread looks again */
     struct link *link; /* NULL: not connected */
     bool is_connecting;
+    bool asks_keeper;
     bool was_lost; /* and nobody was told */
     char browser[32];
     char mode[16];
+    bool has_windows;
     struct list pages;
     size_t page_count;
     uint64_t page_order;
@@ -166,6 +198,8 @@ struct host {
     size_t call_count;
     struct list checks;
     int64_t last_check;
+    struct download downloads[MAX_DOWNLOADS];
+    size_t download_count;
     bool has_news; /* of pages, for the front end */
     bool is_over;
 };
@@ -186,8 +220,10 @@ struct call {
     bool heeds_dialog; /* a dialog ends its waiting */
     bool heeds_defect; /* a page that is given up, the same */
     uint64_t first_new_page;
+    size_t first_new_download;
     struct buf result; /* members of the result's object, each with a comma before */
     struct buf image;  /* base64; or empty */
+    struct buf secret; /* for the front end alone; or empty */
 };
 
 /* ---- texts ---- */
@@ -221,6 +257,8 @@ void pages_clear(struct host *host);
 /* The host of its address; empty: none. */
 struct str page_host(const struct page *page);
 struct frame *page_main_frame(struct page *page);
+/* Whether this document has arrived; it need not be there any more. */
+bool page_has_had(const struct page *page, struct str loader);
 void host_on_event(void *data, struct str session, struct str method,
                    const struct json_value *params);
 /* A command that set a target up was answered. */
@@ -231,6 +269,21 @@ void host_drop_checks(struct host *host);
 /* Tells the front end about the pages if something changed. */
 void host_tell_pages(struct host *host);
 int host_send(struct host *host, struct str message);
+
+/* ---- files to and from pages ---- */
+
+/* True: the event was about a download. */
+bool host_on_download(struct host *host, struct str method, const struct json_value *params);
+void host_on_chooser(struct page *page, struct str session, const struct json_value *params);
+void host_free_downloads(struct host *host);
+/* The browser has gone. */
+void host_end_downloads(struct host *host);
+/* The directory for files on their way; empty: there is none. */
+struct str call_staging(const struct call *call);
+/* What an action has begun to download. */
+int add_new_downloads(struct call *call);
+/* Writes the bytes into a file among the downloads, and adds its id to the result. */
+int keep_as_download(struct call *call, struct str bytes, const char *name, struct err *err);
 
 /* ---- calls ---- */
 
@@ -267,6 +320,9 @@ int script(struct call *call, const struct place *place, const char *name, int64
            struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
            const char *pattern, ...);
 
+/* What a script evaluated to; NULL: nothing. */
+const struct json_value *value_of(const struct cdp_answer *answer);
+
 /* Adds a member to the result: `"name": value`. */
 int result_add(struct call *call, const char *name, const char *pattern, ...);
 
@@ -284,8 +340,12 @@ struct mark {
 void mark_now(const struct page *page, struct mark *out_mark);
 /* Until what the action caused has happened. */
 int settle(struct call *call, const struct mark *mark, struct err *err);
-/* Until the page has got so far; "load", "domcontentloaded", "networkidle". */
-int wait_for_state(struct call *call, struct str state, int64_t ms, struct err *err);
+/*
+ * Until the page has got so far; "load", "domcontentloaded", "networkidle". If it goes on to
+ * another document, that one is waited for, but no longer than `going_ms`.
+ */
+int wait_for_state(struct call *call, struct str state, int64_t ms, int64_t going_ms,
+                   struct err *err);
 /* The title and address, and what else happened; with a snapshot if `pattern` is not NULL. */
 int add_outcome(struct call *call, const struct mark *mark, bool is_navigation, struct err *err);
 
@@ -296,7 +356,7 @@ typedef int tool_fn(struct call *call, struct err *err);
 tool_fn tool_connect, tool_disconnect, tool_tab_open, tool_tab_list, tool_tab_focus, tool_tab_close;
 tool_fn tool_navigate, tool_back, tool_forward, tool_reload, tool_dialog, tool_wait;
 tool_fn tool_click, tool_type, tool_select, tool_drag, tool_hover, tool_press, tool_scroll;
-tool_fn tool_fill_form, tool_click_xy;
+tool_fn tool_fill_form, tool_click_xy, tool_upload, tool_downloads, tool_capture_secret;
 tool_fn tool_snapshot, tool_screenshot, tool_content, tool_evaluate, tool_console, tool_pdf;
 tool_fn tool_network, tool_cookies, tool_storage, tool_resize;
 

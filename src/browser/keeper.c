@@ -22,26 +22,39 @@
 #include "ipc/packet.h"
 #include "isolate/box/box.h"
 #include "isolate/environment.h"
+#include "isolate/newfile.h"
 #include "isolate/profile.h"
+#include "isolate/x11place.h"
+#include "protocol/staged.h"
 
 enum {
     ARENA_BYTES = 1 << 20,
     MAX_WORDS = 48,
+    MORE = 8, /* variables of its environment, with the NULL */
     PIPE_BYTES = 1 << 20,
     END_MS = 5000,
     EXIT_IN_USE = 21, /* of Chromium: another one has the profile */
+};
+
+#define COOKIE "xauthority" /* in the profile's directory, beside what the browser writes */
+
+/* Where it opens windows. */
+struct window_place {
+    struct x11place x11;
+    char cookie[PATH_MAX]; /* or empty */
 };
 
 #define SCRATCH_BYTES (UINT64_C(2) << 30) /* shared memory of the browser's parts, too */
 
 static const char without_features[] =
     "--disable-features=MediaRouter,OptimizationHints,Translate,InterestFeedContentSuggestions,"
-    "CertificateTransparencyComponentUpdater,DialMediaRouteProvider";
+    "CertificateTransparencyComponentUpdater,DialMediaRouteProvider,PreloadTopChromeWebUI";
 
 struct browser_keeper {
     const struct browser_keeper_config *config;
     struct profile profile;
     bool is_running;
+    bool has_windows;
     struct box_process process;
     bool has_failed; /* it ended by itself, and nobody was told */
     struct box_end end;
@@ -53,7 +66,6 @@ struct launch {
     struct str mode;
     struct str profile;
     struct str browser;
-    bool is_headless;
     const struct json_value *own; /* hosts with ports that it must not reach; or NULL */
 };
 
@@ -89,7 +101,8 @@ static int write_closed(const struct launch *launch, struct buf *out)
  * by the shell but this line.
  */
 static int write_words(const struct browser_keeper *keeper, const struct launch *launch,
-                       const char *path, struct arena *arena, const char *words[MAX_WORDS])
+                       const char *path, bool has_windows, struct arena *arena,
+                       const char *words[MAX_WORDS])
 {
     static const char *const fixed[] = {
         "--remote-debugging-pipe",
@@ -126,56 +139,116 @@ static int write_words(const struct browser_keeper *keeper, const struct launch 
 
     words[count++] = "/bin/sh";
     words[count++] = "-c";
-    words[count++] = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
+    words[count++] =
+        "[ -z \"$GATEHOUSE_LINK\" ] || ln -s \"$GATEHOUSE_SOCKET\" \"$GATEHOUSE_LINK\"; "
+        "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
     words[count++] = path;
     for (size_t i = 0; i < array_size(fixed); i++)
         words[count++] = fixed[i];
-    if (launch->is_headless)
-        words[count++] = "--headless";
+    words[count++] = has_windows ? "--ozone-platform=x11" : "--headless";
     words[count++] = arena_copy(arena, buf_view(&data));
     words[count++] = arena_copy(arena, buf_view(&closed));
     words[count] = NULL;
     return arena->error;
 }
 
-static int make_box(struct browser_keeper *keeper, struct box **out_box, struct err *err)
+/* `window` is NULL for a browser without windows. */
+static int make_box(struct browser_keeper *keeper, const struct window_place *window,
+                    struct box **out_box, struct err *err)
 {
     char data[PATH_MAX];
-    const struct box_place places[] = {{.path = data, .access = BOX_WRITE}};
-    const struct box_plan plan = {
+    char uploads[PATH_MAX];
+    char downloads[PATH_MAX];
+    const char *staging = keeper->config->staging_dir;
+    struct box_place places[6] = {
+        {.path = data, .access = BOX_WRITE},
+        /* Without it, each start reads all fonts. */
+        {.path = "/var/cache/fontconfig", .access = BOX_READ, .is_optional = true},
+    };
+    struct box_plan plan = {
         .places = places,
-        .place_count = array_size(places),
+        .place_count = 2,
         .network = BOX_NETWORK_HOST,
         .tmp_bytes = SCRATCH_BYTES,
         .holds_sandboxes = true,
     };
 
-    if (snprintf(data, sizeof(data), "%s/" PROFILE_DATA, keeper->profile.path) >= PATH_MAX)
+    if (snprintf(data, sizeof(data), "%s/" PROFILE_DATA, keeper->profile.path) >= PATH_MAX ||
+        (staging != NULL &&
+         (snprintf(uploads, PATH_MAX, "%s/" STAGED_UPLOADS, staging) >= PATH_MAX ||
+          snprintf(downloads, PATH_MAX, "%s/" STAGED_DOWNLOADS, staging) >= PATH_MAX)))
         return err_set_plain(err, ERR_TOO_LARGE);
+    if (staging != NULL) {
+        places[plan.place_count++] = (struct box_place){.path = uploads, .access = BOX_READ};
+        places[plan.place_count++] = (struct box_place){.path = downloads, .access = BOX_WRITE};
+    }
+    if (window != NULL)
+        places[plan.place_count++] =
+            (struct box_place){.path = window->x11.socket, .access = BOX_WRITE, .is_socket = true};
+    if (window != NULL && window->cookie[0] != '\0')
+        places[plan.place_count++] = (struct box_place){.path = window->cookie, .access = BOX_READ};
     return box_new(&plan, out_box, err);
+}
+
+/* Adds the variables by which a program finds the display, and the cookie alone, as a file. */
+static int add_display(struct browser_keeper *keeper, struct window_place *window,
+                       struct arena *arena, const char *out_more[MORE])
+{
+    cleanup_buf struct buf text = BUF_INIT(PATH_MAX + 64);
+    size_t count = 2;
+    int r = buf_printf(&text, "DISPLAY=:%d", X11PLACE_OTHER_NUMBER(window->x11.number));
+
+    out_more[count++] = arena_copy(arena, buf_view(&text));
+    if (snprintf(window->cookie, sizeof(window->cookie), "%s/" COOKIE, keeper->profile.path) >=
+        PATH_MAX)
+        return ERR_TOO_LARGE;
+    if (!x11place_write_cookie(&window->x11, window->cookie))
+        window->cookie[0] = '\0'; /* the server may let everybody in */
+    buf_clear(&text);
+    if (r == 0 && window->cookie[0] != '\0') {
+        r = buf_printf(&text, "XAUTHORITY=%s", window->cookie);
+        out_more[count++] = arena_copy(arena, buf_view(&text));
+    }
+    buf_clear(&text);
+    if (r == 0)
+        r = buf_printf(&text, "GATEHOUSE_LINK=/tmp/.X11-unix/X%d",
+                       X11PLACE_OTHER_NUMBER(window->x11.number));
+    out_more[count++] = arena_copy(arena, buf_view(&text));
+    buf_clear(&text);
+    if (r == 0)
+        r = buf_printf(&text, "GATEHOUSE_SOCKET=%s", window->x11.socket);
+    out_more[count++] = arena_copy(arena, buf_view(&text));
+    out_more[count] = NULL;
+    return r == 0 ? arena->error : r;
 }
 
 /* `theirs` are what the browser reads and writes. */
 static int start(struct browser_keeper *keeper, const struct launch *launch, const char *path,
                  const int theirs[2], struct err *err)
 {
-    static const char *const more[] = {"HOME=/tmp", "TMPDIR=/tmp", NULL};
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     cleanup_box struct box *box = NULL;
+    struct window_place window = {.cookie = ""};
+    bool has_windows = !keeper->config->is_headless && x11place_find(&window.x11);
+    const char *more[MORE] = {"HOME=/tmp", "TMPDIR=/tmp", NULL};
     const char *words[MAX_WORDS];
     struct box_command command = {
         .argv = words, .cwd = "/tmp", .fds = {theirs[0], theirs[1], BOX_FD_NULL}};
-    int r = make_box(keeper, &box, err);
+    int r = has_windows ? add_display(keeper, &window, &arena, more) : 0;
 
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = make_box(keeper, has_windows ? &window : NULL, &box, err);
     if (r == 0)
         r = environment_clean(&arena, environ, more, &command.env, err);
     if (r < 0)
         return r;
-    r = write_words(keeper, launch, path, &arena, words);
+    r = write_words(keeper, launch, path, has_windows, &arena, words);
     if (r < 0)
         return err_set_plain(err, r);
     r = box_start(box, &command, &keeper->process, err);
     keeper->is_running = r == 0;
+    keeper->has_windows = has_windows;
     return r;
 }
 
@@ -260,7 +333,8 @@ static void answer(const struct browser_keeper *keeper, int error, const char *m
                    const int *fds, size_t fd_count)
 {
     cleanup_buf struct buf text = BUF_INIT(KEEPER_MAX_PACKET);
-    int r = jsonf(&text, "{\"error\":%d,\"message\":%z}", (int64_t)error, message);
+    int r = jsonf(&text, "{\"error\":%d,\"message\":%z,\"windows\":%b}", (int64_t)error, message,
+                  keeper->is_running && keeper->has_windows);
 
     if (r == 0)
         (void)packet_send(keeper->config->socket, buf_view(&text), fds, fd_count, 0);
@@ -268,8 +342,7 @@ static void answer(const struct browser_keeper *keeper, int error, const char *m
 
 static void on_launch(struct browser_keeper *keeper, const struct json_value *wish)
 {
-    struct launch launch = {
-        .mode = STR_EMPTY, .profile = STR_EMPTY, .browser = STR_EMPTY, .is_headless = false};
+    struct launch launch = {.mode = STR_EMPTY, .profile = STR_EMPTY, .browser = STR_EMPTY};
     struct err err = ERR_INIT;
     int fds[2];
     int r;
@@ -277,7 +350,6 @@ static void on_launch(struct browser_keeper *keeper, const struct json_value *wi
     (void)json_get_str(wish, STR("mode"), &launch.mode);
     (void)json_get_str(wish, STR("profile"), &launch.profile);
     (void)json_get_str(wish, STR("browser"), &launch.browser);
-    (void)json_get_bool(wish, STR("headless"), &launch.is_headless);
     launch.own = json_get(wish, STR("own"));
     r = launch_browser(keeper, &launch, fds, &err);
     if (r < 0) {
@@ -305,15 +377,37 @@ static void on_stop(struct browser_keeper *keeper)
     answer(keeper, had_failed ? ERR_TOOL_FAILED : 0, words, NULL, 0);
 }
 
+/* For the half that may open nothing. */
+static void on_file(const struct browser_keeper *keeper, struct str name)
+{
+    char directory[PATH_MAX];
+    struct err err = ERR_INIT;
+    int fd = -1;
+    int r = 0;
+
+    if (keeper->config->staging_dir == NULL || !staged_is_download(name) ||
+        snprintf(directory, sizeof(directory), "%s/" STAGED_DOWNLOADS,
+                 keeper->config->staging_dir) >= PATH_MAX)
+        r = err_set_plain(&err, ERR_INVALID_ARGUMENT);
+    if (r == 0)
+        r = newfile_create(directory, name, &fd, &err);
+    answer(keeper, r, r < 0 ? err.message : "", &fd, r < 0 ? 0 : 1);
+    if (fd >= 0)
+        close(fd);
+}
+
 static void take_request(struct browser_keeper *keeper, struct str text)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     const struct json_value *request;
+    struct str file;
 
     if (json_parse(&arena, text, JSON_LIMITS_DEFAULT, &request, NULL) < 0)
         return;
     if (json_get(request, STR("launch")) != NULL)
         on_launch(keeper, json_get(request, STR("launch")));
+    else if (json_get_str(request, STR("file"), &file))
+        on_file(keeper, file);
     else
         on_stop(keeper);
 }

@@ -6,15 +6,19 @@
  *
  * Requests and answers are JSON objects, one in a packet, with descriptors:
  *
- *     {"launch": {"mode", "profile", "browser", "headless", "own"}}   to the browser, and from it
+ *     {"launch": {"mode", "profile", "browser", "own"}}   to the browser, and from it
  *     {"stop": true}
+ *     {"file": "name"}                           to write into, new, in the staging directory
  *
  * "own" is what the browser must not reach, as "host:port" or "*:port".
  *
- * An answer has "error", and "message" if it failed.
+ * An answer has "error", "message" if it failed, and whether the browser has "windows": on the
+ * display of the user, unless there is none or it is headless.
  */
 #ifndef BROWSER_KEEPER_H
 #define BROWSER_KEEPER_H
+
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -23,7 +27,9 @@ enum { KEEPER_MAX_PACKET = 16 << 10, KEEPER_FDS = 2 };
 
 struct browser_keeper_config {
     int socket;
-    const char *state_dir; /* where profiles are kept */
+    const char *state_dir;   /* where profiles are kept */
+    const char *staging_dir; /* where files wait on their way to and from pages; or NULL */
+    bool is_headless;        /* no windows, even if there is a display */
 };
 
 /* Serves until the other side closes; then nothing of what it started is left. */

@@ -224,6 +224,7 @@ static struct page *new_page(struct host *host, struct str target)
 /* ---- a new target ---- */
 
 #define FIRST_COMMAND "Fetch.enable"
+#define LAST_COMMAND  "Runtime.runIfWaitingForDebugger"
 
 /*
  * Nothing of the target runs before its requests are intercepted: it waits for the last command of
@@ -259,9 +260,9 @@ static void finish_set_up(struct host *host, struct str session, bool is_page)
     need_of_browser(host, session, "Network.enable", "{\"maxPostDataSize\":0}");
     need_of_browser(host, session, "Log.enable", "{}");
     need_of_browser(host, session, "Target.setAutoAttach", ATTACH);
-    if (is_page) /* a dialog for files would stay open: nobody can answer it */
+    if (is_page) /* browser_upload answers it: a dialog would stay open */
         need_of_browser(host, session, "Page.setInterceptFileChooserDialog", "{\"enabled\":true}");
-    need_of_browser(host, session, "Runtime.runIfWaitingForDebugger", "{}");
+    need_of_browser(host, session, LAST_COMMAND, "{}");
 }
 
 /* A page that could do something unseen, or a frame of it, is given up as a whole. */
@@ -286,6 +287,7 @@ void host_on_answer(void *data, struct str session, const char *method, const ch
     struct page *page = page_by_session(host, session);
     bool is_page = page != NULL && str_eq_c(session, page->session);
     bool is_first = strcmp(method, FIRST_COMMAND) == 0;
+    bool is_last = strcmp(method, LAST_COMMAND) == 0;
 
     if (page == NULL)
         return; /* it has gone */
@@ -293,8 +295,9 @@ void host_on_answer(void *data, struct str session, const char *method, const ch
         if (!says_gone(refusal))
             give_up(host, page, method, refusal);
     } else if (is_first && page->defect[0] == '\0') {
-        page->is_set_up = page->is_set_up || is_page;
         finish_set_up(host, session, is_page);
+    } else if (is_last && is_page) {
+        page->is_set_up = true;
     }
     monitor_tell(&host->monitor);
 }
@@ -413,6 +416,35 @@ static void on_frame(struct page *page, struct str session, struct str method,
     }
 }
 
+bool page_has_had(const struct page *page, struct str loader)
+{
+    for (size_t i = 0; i < MAX_PAST; i++)
+        if (loader.len > 0 && str_eq_c(loader, page->past[i]))
+            return true;
+    return false;
+}
+
+/*
+ * The browser and the page's own process both tell about a navigation: what is told of one that has
+ * already arrived is late, and begins nothing.
+ */
+static void begin_going(struct page *page, struct str loader)
+{
+    if (page_has_had(page, loader))
+        return;
+    page->goings += page->is_going ? 0 : 1;
+    page->is_going = true;
+}
+
+/* From here on it is told how far this document is. */
+static void begin_telling(struct page *page, struct str loader)
+{
+    if (str_eq_c(loader, page->told))
+        return;
+    COPY(page->told, loader);
+    page->is_ready = page->is_loaded = page->is_idle = false;
+}
+
 static void on_navigated(struct host *host, struct page *page, struct str session,
                          const struct json_value *params)
 {
@@ -431,10 +463,12 @@ static void on_navigated(struct host *host, struct page *page, struct str sessio
     if (text_of(about, "unreachableUrl").len > 0)
         COPY(page->url, text_of(about, "unreachableUrl"));
     COPY(page->loader, text_of(about, "loaderId"));
+    COPY(page->past[page->commits % MAX_PAST], text_of(about, "loaderId"));
+    begin_telling(page, text_of(about, "loaderId"));
     page->title[0] = '\0';
+    page->chooser.is_open = false;
     page->commits++;
     page->is_going = false;
-    page->is_ready = page->is_loaded = page->is_idle = false;
     page->has_crashed = false;
     host->has_news = true;
 }
@@ -442,10 +476,13 @@ static void on_navigated(struct host *host, struct page *page, struct str sessio
 static void on_lifecycle(struct page *page, const struct json_value *params)
 {
     struct str name = text_of(params, "name");
+    struct str loader = text_of(params, "loaderId");
 
-    if (!is_main(page, text_of(params, "frameId")) ||
-        !str_eq_c(text_of(params, "loaderId"), page->loader))
+    if (!is_main(page, text_of(params, "frameId")))
         return;
+    if (!str_eq_c(loader, page->loader) && page_has_had(page, loader))
+        return; /* of one that has gone */
+    begin_telling(page, loader);
     if (str_eq(name, STR("DOMContentLoaded")))
         page->is_ready = true;
     else if (str_eq(name, STR("load")))
@@ -515,8 +552,7 @@ static void on_request(struct page *page, struct str session, const struct json_
     request->at_ms = clock_wall_ms(&clock_system);
     request->counts = str_index(kind, awaited, array_size(awaited)) != SIZE_MAX;
     if (is_document) {
-        page->goings += page->is_going ? 0 : 1;
-        page->is_going = true;
+        begin_going(page, text_of(params, "loaderId"));
         page->status = 0;
         page->failure[0] = '\0';
     }
@@ -714,10 +750,11 @@ static void on_console(struct page *page, const struct json_value *params)
 static void on_exception(struct page *page, const struct json_value *params)
 {
     const struct json_value *details = json_get(params, STR("exceptionDetails"));
-    struct str text = text_of(json_get(details, STR("exception")), "description");
+    struct str text;
 
     if (details == NULL)
         return;
+    text = text_of(json_get(details, STR("exception")), "description");
     add_message(page, STR("error"), text.len > 0 ? text : text_of(details, "text"));
 }
 
@@ -803,12 +840,11 @@ static void on_page_event(struct host *host, struct page *page, struct str sessi
                str_eq(method, STR("Page.frameStartedNavigating"))) {
         if (is_main(page, text_of(params, "frameId")) &&
             !str_eq(text_of(params, "navigationType"), STR("sameDocument")) &&
+            !str_eq(text_of(params, "navigationType"), STR("historySameDocument")) &&
             !str_eq(text_of(params, "disposition"), STR("newTab")) &&
             !str_eq(text_of(params, "disposition"), STR("newWindow")) &&
-            !str_eq(text_of(params, "disposition"), STR("download"))) {
-            page->goings += page->is_going ? 0 : 1;
-            page->is_going = true;
-        }
+            !str_eq(text_of(params, "disposition"), STR("download")))
+            begin_going(page, text_of(params, "loaderId"));
     } else if (str_eq(method, STR("Page.frameStoppedLoading"))) {
         if (is_main(page, text_of(params, "frameId")))
             page->is_going = false;
@@ -816,6 +852,8 @@ static void on_page_event(struct host *host, struct page *page, struct str sessi
         on_dialog(page, session, params);
     } else if (str_eq(method, STR("Page.javascriptDialogClosed"))) {
         page->dialog.is_open = false;
+    } else if (str_eq(method, STR("Page.fileChooserOpened"))) {
+        host_on_chooser(page, session, params);
     } else if (str_eq(method, STR("Input.dragIntercepted"))) {
         on_drag(page, params);
     } else if (str_eq(method, STR("Runtime.consoleAPICalled"))) {
@@ -845,7 +883,8 @@ void host_on_event(void *data, struct str session, struct str method,
     struct host *host = data;
     struct page *page;
 
-    if (!on_target_event(host, session, method, params)) {
+    if (!on_target_event(host, session, method, params) &&
+        !host_on_download(host, method, params)) {
         page = page_by_session(host, session);
         if (page == NULL)
             return;

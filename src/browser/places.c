@@ -158,6 +158,13 @@ int place_of_target(struct call *call, const struct json_value *target, struct p
 
 /* ---- the script ---- */
 
+const struct json_value *value_of(const struct cdp_answer *answer)
+{
+    const struct json_value *result = json_get(answer->result, STR("result"));
+
+    return result != NULL ? json_get(result, STR("value")) : NULL;
+}
+
 static int explain_exception(const struct json_value *details, struct err *err)
 {
     struct str words = text_of(json_get(details, STR("exception")), "description");
@@ -193,7 +200,7 @@ int script(struct call *call, const struct place *place, const char *name, int64
         return r;
     if (json_get(answer.result, STR("exceptionDetails")) != NULL)
         return explain_exception(json_get(answer.result, STR("exceptionDetails")), err);
-    result = json_get(json_get(answer.result, STR("result")), STR("value"));
+    result = value_of(&answer);
     if (result == NULL)
         return err_set(err, ERR_TOOL_FAILED, "the page does not answer");
     error = json_get(result, STR("error"));
@@ -295,8 +302,6 @@ int settle(struct call *call, const struct mark *mark, struct err *err)
 
 static bool has_state(const struct page *page, struct str state)
 {
-    if (page->is_going)
-        return false;
     if (str_eq(state, STR("load")))
         return page->is_loaded;
     if (str_eq(state, STR("networkidle")))
@@ -304,19 +309,29 @@ static bool has_state(const struct page *page, struct str state)
     return page->is_ready;
 }
 
-int wait_for_state(struct call *call, struct str state, int64_t ms, struct err *err)
+int wait_for_state(struct call *call, struct str state, int64_t ms, int64_t going_ms,
+                   struct err *err)
 {
+    const struct page *page = call->page;
     int64_t deadline_ms = sooner(call, ms);
-    uint64_t blocks = call->page->blocks;
+    int64_t going_deadline_ms = sooner(call, going_ms);
+    uint64_t blocks = page->blocks;
 
-    while (!has_state(call->page, state) && call->page->blocks == blocks) {
+    while (page->blocks == blocks) {
+        bool is_there = has_state(page, state);
+
+        if (is_there && !page->is_going)
+            return 0;
         if (call_is_over(call))
             return say_over(call, err);
         if (cdp_has_ended(call->link->cdp))
             return err_set(err, ERR_CONNECTION_LOST, "the browser has ended");
-        if (!monitor_wait(&call->host->monitor, deadline_ms))
-            return err_set(err, ERR_TIMED_OUT, "the page did not reach %.*s in %lld ms",
-                           STR_ARG(state.len > 0 ? state : STR("domcontentloaded")), (long long)ms);
+        if (monitor_wait(&call->host->monitor, is_there ? going_deadline_ms : deadline_ms))
+            continue;
+        if (is_there && going_ms < ms)
+            return 0;
+        return err_set(err, ERR_TIMED_OUT, "the page did not reach %.*s in %lld ms",
+                       STR_ARG(state.len > 0 ? state : STR("domcontentloaded")), (long long)ms);
     }
     return 0;
 }
@@ -333,6 +348,12 @@ static int add_dialog(struct call *call)
                           "\"browser_dialog\",\"dialogType\":%z,\"message\":%z}]",
                           "A dialog is open and stops the page", page->dialog.kind,
                           page->dialog.words != NULL ? page->dialog.words : "");
+    if (page->chooser.is_open)
+        return result_add(call, "modalStates",
+                          "[{\"type\":\"filechooser\",\"description\":%z,\"clearedBy\":"
+                          "\"browser_upload\"}]",
+                          page->chooser.takes_many ? "The page asks for files"
+                                                   : "The page asks for a file");
     return 0;
 }
 
@@ -391,6 +412,8 @@ int add_outcome(struct call *call, const struct mark *mark, bool is_navigation, 
         r = add_dialog(call);
     if (r == 0)
         r = add_new_pages(call);
+    if (r == 0)
+        r = add_new_downloads(call);
     if (r == 0 && !has_dialog && (wish.len > 0 || is_navigation) && !str_eq(wish, STR("none"))) {
         cleanup_buf struct buf text = BUF_INIT(OPTIONS_BYTES);
         struct err why = ERR_INIT;

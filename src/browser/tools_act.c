@@ -76,7 +76,7 @@ static int to_page(struct call *call, const struct place *place, struct point *p
                     point->x, point->y);
         if (r < 0)
             return r;
-        result = json_get(json_get(moved.result, STR("result")), STR("value"));
+        result = value_of(&moved);
         if (result == NULL || json_get(result, STR("error")) != NULL)
             return err_set(err, ERR_TOOL_FAILED, "%.*s",
                            STR_ARG(text_of(result != NULL ? json_get(result, STR("error")) : NULL,

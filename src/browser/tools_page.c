@@ -2,6 +2,7 @@
 /* Connecting, tabs, navigation, dialogs and waiting. */
 #include "browser/internal.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "browser/jsonf.h"
 #include "browser/keeper.h"
 #include "browser/url.h"
+#include "protocol/staged.h"
 
 enum { START_MS = 45000, DIALOG_MS = 10000, WAIT_MS = 30000, LIST_BYTES = MAX_PAGES * 8192 };
 
@@ -31,20 +33,32 @@ static int write_pages(struct call *call)
     return r == 0 ? result_add(call, "pages", "[%r]", buf_view(&list)) : r;
 }
 
+/* Others go on meanwhile: a browser takes seconds to end. The keeper does one thing at a time. */
 static int ask_keeper(struct call *call, struct str request, int out_fds[KEEPER_FDS],
                       struct err *err)
 {
+    struct host *host = call->host;
     char room[KEEPER_MAX_PACKET];
     struct str answer;
     const struct json_value *document;
-    int r = browser_keeper_ask(call->host->config.keeper_fd, request, room, &answer, out_fds, err);
+    int r;
 
+    while (host->asks_keeper)
+        if (!monitor_wait(&host->monitor, call->deadline_ms))
+            return err_set(err, ERR_TIMED_OUT, "the browser does not end");
+    host->asks_keeper = true;
+    monitor_leave(&host->monitor);
+    r = browser_keeper_ask(host->config.keeper_fd, request, room, &answer, out_fds, err);
+    monitor_enter(&host->monitor);
+    host->asks_keeper = false;
+    monitor_tell(&host->monitor);
     if (r == 0)
         r = json_parse(&call->arena, answer, JSON_LIMITS_DEFAULT, &document, err);
     if (r < 0)
         return r;
     if (text_of(document, "message").len > 0)
         return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(text_of(document, "message")));
+    call->host->has_windows = flag_of(document, "windows");
     return 0;
 }
 
@@ -60,13 +74,11 @@ static int launch(struct call *call, struct err *err)
     cleanup_buf struct buf request = BUF_INIT(KEEPER_MAX_PACKET);
     struct host *host = call->host;
     int fds[KEEPER_FDS] = {-1, -1};
-    int r = jsonf(&request,
-                  "{\"launch\":{\"mode\":%s,\"profile\":%s,\"browser\":%s,\"headless\":%b,"
-                  "\"own\":%v}}",
+    int r = jsonf(&request, "{\"launch\":{\"mode\":%s,\"profile\":%s,\"browser\":%s,\"own\":%v}}",
                   mode_of(call), text_of(call->arguments, "profile"),
                   text_of(call->arguments, "browser").len > 0 ? text_of(call->arguments, "browser")
                                                               : text_of(call->message, "browser"),
-                  flag_of(call->message, "headless"), json_get(call->message, STR("own")));
+                  json_get(call->message, STR("own")));
 
     if (r < 0)
         return err_set_plain(err, r);
@@ -96,6 +108,21 @@ static int wait_for_page(struct call *call, struct err *err)
     return 0;
 }
 
+/* They go to a directory of their own; save_download copies from there. */
+static int allow_downloads(struct call *call, struct err *err)
+{
+    cleanup_buf struct buf path = BUF_INIT(PATH_MAX);
+    struct str staging = call_staging(call);
+
+    if (staging.len == 0)
+        return ask(call, "", "Browser.setDownloadBehavior", NULL, err, "{\"behavior\":\"deny\"}");
+    if (buf_printf(&path, "%.*s/" STAGED_DOWNLOADS, STR_ARG(staging)) < 0)
+        return err_set_plain(err, ERR_TOO_LARGE);
+    return ask(call, "", "Browser.setDownloadBehavior", NULL, err,
+               "{\"behavior\":\"allowAndName\",\"downloadPath\":%s,\"eventsEnabled\":true}",
+               buf_view(&path));
+}
+
 static int set_up_browser(struct call *call, struct err *err)
 {
     struct host *host = call->host;
@@ -106,8 +133,7 @@ static int set_up_browser(struct call *call, struct err *err)
         struct str product = text_of(version.result, "product");
 
         COPY(host->browser, product);
-        /* There is no tool that gives a file to the user. */
-        r = ask(call, "", "Browser.setDownloadBehavior", NULL, err, "{\"behavior\":\"deny\"}");
+        r = allow_downloads(call, err);
     }
     if (r == 0)
         r = ask(call, "", "Target.setDiscoverTargets", NULL, err,
@@ -170,6 +196,8 @@ int tool_connect(struct call *call, struct err *err)
     r = result_add(call, "browser", "%z", host->browser);
     if (r == 0)
         r = result_add(call, "mode", "%z", host->mode);
+    if (r == 0)
+        r = result_add(call, "headless", "%b", !host->has_windows);
     return r == 0 ? write_pages(call) : r;
 }
 
@@ -264,37 +292,49 @@ static int say_blocked(const struct call *call, struct err *err)
                    call->page->blocked);
 }
 
+/* A document's arrival is told before or after the answer, and another one's may be told first. */
+static bool let_arrive(struct call *call, struct str loader, int64_t ms)
+{
+    int64_t deadline_ms = monitor_now_ms() + ms;
+
+    while (loader.len > 0 && !page_has_had(call->page, loader) && !call_is_over(call) &&
+           !cdp_has_ended(call->link->cdp))
+        if (!monitor_wait(&call->host->monitor, deadline_ms))
+            return false;
+    return true;
+}
+
 static int go_to(struct call *call, struct str url, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     struct page *page = call->page;
     struct str wish = text_of(call->arguments, "waitUntil");
     uint64_t blocks = page->blocks;
-    uint64_t commits = page->commits;
     struct str failure;
-    bool is_new_document;
+    struct str loader;
     int r;
 
     page->status = 0;
     page->has_crashed = false; /* it gets a new process */
     r = ask_within(call, page->session, "Page.navigate", NAVIGATE_MS, &answer, err, "{\"url\":%s}",
                    url);
+    failure = text_of(answer.result, "errorText");
+    loader = text_of(answer.result, "loaderId"); /* none: the document stays */
+    if (r == 0 && str_eq(failure, STR("net::ERR_ABORTED")) && page->blocks == blocks)
+        return 0; /* a download, or an answer without content */
+    /* A failure has a document, too; what comes next must not meet it. */
+    if (failure.len > 0)
+        (void)let_arrive(call, loader, ACTION_MS);
     if (page->blocks != blocks)
         return say_blocked(call, err);
     if (r < 0)
         return r;
-    failure = text_of(answer.result, "errorText");
-    if (str_eq(failure, STR("net::ERR_ABORTED")))
-        return 0; /* a download, or an answer without content */
     if (failure.len > 0)
-        return err_set(err, ERR_TOOL_FAILED, "Cannot load %.150s: %.*s", call->page->url,
-                       STR_ARG(failure));
-    is_new_document = text_of(answer.result, "loaderId").len > 0;
-    /* The commit is told before or after the answer. */
-    while (is_new_document && page->commits == commits && !call_is_over(call) &&
-           monitor_wait(&call->host->monitor, call->deadline_ms))
-        ;
-    r = wait_for_state(call, wish, NAVIGATE_MS, err);
+        return err_set(err, ERR_TOOL_FAILED, "Cannot load %.*s: %.*s",
+                       url.len < 150 ? (int)url.len : 150, url.ptr, STR_ARG(failure));
+    if (!let_arrive(call, loader, NAVIGATE_MS))
+        return err_set(err, ERR_TIMED_OUT, "the page did not load in time");
+    r = wait_for_state(call, wish, NAVIGATE_MS, SETTLE_NAVIGATION_MS, err);
     return r == ERR_CANCELLED && page->dialog.is_open ? 0 : r;
 }
 
@@ -321,7 +361,8 @@ static int arrive(struct call *call, const struct mark *mark, struct err *err)
             return err_set(err, ERR_TIMED_OUT, "the page did not load in time");
     if (page->blocks != mark->blocks)
         return say_blocked(call, err);
-    r = wait_for_state(call, text_of(call->arguments, "waitUntil"), NAVIGATE_MS, err);
+    r = wait_for_state(call, text_of(call->arguments, "waitUntil"), NAVIGATE_MS,
+                       SETTLE_NAVIGATION_MS, err);
     if (r < 0 && !(r == ERR_CANCELLED && page->dialog.is_open))
         return r;
     return add_outcome(call, mark, true, err);
@@ -516,8 +557,7 @@ static int wait_for_predicate(struct call *call, struct str predicate, int64_t d
         if (r == ERR_CONNECTION_LOST || r == ERR_CANCELLED)
             return r;
         if (r == 0 && json_get(answer.result, STR("exceptionDetails")) == NULL) {
-            const struct json_value *value =
-                json_get(json_get(answer.result, STR("result")), STR("value"));
+            const struct json_value *value = value_of(&answer);
 
             holds = value != NULL && value->type != JSON_NULL &&
                     !(value->type == JSON_BOOL && value->integer == 0) &&
@@ -552,7 +592,7 @@ int tool_wait(struct call *call, struct err *err)
     if (url.len > 0)
         r = wait_for_url(call, url, deadline_ms, err);
     if (r == 0 && state.len > 0)
-        r = wait_for_state(call, state, left_ms(deadline_ms), err);
+        r = wait_for_state(call, state, left_ms(deadline_ms), left_ms(deadline_ms), err);
     if (r == 0)
         r = wait_in_page(call, deadline_ms, err);
     if (r == 0 && predicate.len > 0)
@@ -572,6 +612,8 @@ int tool_resize(struct call *call, struct err *err)
     int64_t height = whole_of(call->arguments, "height", 0);
     double scale = number_of(call->arguments, "deviceScaleFactor", 1);
     bool is_mobile = flag_of(call->arguments, "mobile");
+    struct str agent = text_of(call->arguments, "userAgent");
+    struct str scheme = text_of(call->arguments, "colorScheme");
     int r = ask(call, call->page->session, "Emulation.setDeviceMetricsOverride", NULL, err,
                 "{\"width\":%d,\"height\":%d,\"deviceScaleFactor\":%f,\"mobile\":%b}", width,
                 height, scale, is_mobile);
@@ -579,6 +621,12 @@ int tool_resize(struct call *call, struct err *err)
     if (r == 0)
         r = ask(call, call->page->session, "Emulation.setTouchEmulationEnabled", NULL, err,
                 "{\"enabled\":%b}", is_mobile);
+    if (r == 0 && agent.len > 0)
+        r = ask(call, call->page->session, "Emulation.setUserAgentOverride", NULL, err,
+                "{\"userAgent\":%s}", agent);
+    if (r == 0 && scheme.len > 0)
+        r = ask(call, call->page->session, "Emulation.setEmulatedMedia", NULL, err,
+                "{\"features\":[{\"name\":\"prefers-color-scheme\",\"value\":%s}]}", scheme);
     if (r == 0)
         r = result_add(call, "width", "%d", width);
     return r == 0 ? result_add(call, "height", "%d", height) : r;

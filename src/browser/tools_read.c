@@ -62,10 +62,12 @@ static int write_options(const struct snapshot *snapshot, bool is_first, const c
                          int64_t indent, struct buf *out)
 {
     const struct json_value *options = snapshot->options;
+    bool is_for_reading =
+        options != NULL
+            ? json_get(options, STR("interactive")) != NULL && !flag_of(options, "interactive")
+            : str_eq(text_of(snapshot->call->arguments, "snapshot"), STR("non-interactive"));
     int r = jsonf(out, "{\"maxChars\":%d,\"prefix\":%z,\"indent\":%d,\"refs\":%b", snapshot->left,
-                  prefix, indent,
-                  !(options != NULL && json_get(options, STR("interactive")) != NULL &&
-                    !flag_of(options, "interactive")));
+                  prefix, indent, !is_for_reading);
 
     if (r == 0 && options != NULL && text_of(options, "find").len > 0)
         r = jsonf(out, ",\"find\":%s", text_of(options, "find"));
@@ -232,7 +234,13 @@ int tool_screenshot(struct call *call, struct err *err)
     else if (r == 0)
         r = ask_within(call, page->session, "Page.captureScreenshot", PICTURE_MS, &answer, err,
                        "{\"format\":\"png\"}");
-    if (r == 0) {
+    if (r == 0 && flag_of(call->arguments, "asDownload")) {
+        cleanup_buf struct buf bytes = BUF_INIT(TEXT_BYTES);
+
+        r = base64_decode(&bytes, text_of(answer.result, "data"));
+        r = r < 0 ? err_set_plain(err, r)
+                  : keep_as_download(call, buf_view(&bytes), "screenshot.png", err);
+    } else if (r == 0) {
         r = buf_append_str(&call->image, text_of(answer.result, "data"));
         if (r < 0)
             err_set_plain(err, r);
@@ -282,11 +290,14 @@ int tool_pdf(struct call *call, struct err *err)
     if (r < 0)
         return r;
     r = base64_decode(&bytes, text_of(answer.result, "data"));
-    if (r == 0)
-        r = result_add(call, "pdf", "%s", text_of(answer.result, "data"));
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = flag_of(call->arguments, "asDownload")
+            ? keep_as_download(call, buf_view(&bytes), "page.pdf", err)
+            : result_add(call, "pdf", "%s", text_of(answer.result, "data"));
     if (r == 0)
         r = result_add(call, "pages", "%d", count_pages(buf_view(&bytes)));
-    return r < 0 ? err_set_plain(err, r) : 0;
+    return r;
 }
 
 /* ---- text ---- */
@@ -343,7 +354,7 @@ int tool_evaluate(struct call *call, struct err *err)
                        STR_ARG(words.len > 0 ? words : text_of(details, "text")));
     }
     result = json_get(answer.result, STR("result"));
-    value = json_get(result, STR("value"));
+    value = value_of(&answer);
     if (value == NULL && text_of(result, "unserializableValue").len > 0)
         return result_add(call, "result", "%s", text_of(result, "unserializableValue"));
     return result_add(call, "result", "%v", value);
@@ -557,4 +568,28 @@ int tool_storage(struct call *call, struct err *err)
             r = result_add(call, name, "%v", key + 1);
         }
     return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+/* ---- secrets ---- */
+
+/* Only the front end gets it: it is no part of the result. */
+int tool_capture_secret(struct call *call, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *target = json_get(call->arguments, STR("element"));
+    const struct json_value *result;
+    struct place place;
+    struct str value;
+    int r = place_of_target(call, target, &place, err);
+
+    if (r == 0)
+        r = script(call, &place, "value", ACTION_MS, &answer, &result, err, "{\"target\":%v}",
+                   target);
+    if (r < 0)
+        return r;
+    value = text_of(result, "value");
+    if (value.len == 0)
+        return err_set(err, ERR_TOOL_FAILED, "Secret capturing failed: the element has no text");
+    r = buf_append_str(&call->secret, value);
+    return r < 0 ? err_set(err, r, "Secret capturing failed: the element has too much text") : 0;
 }
