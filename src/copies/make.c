@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a copy: first a look at all names, then the copy, then its record. */
+#include "copies/store.h"
+
+#include <stdlib.h>
+
+#include "authority/names/sensitive.h"
+#include "base/cleanup.h"
+
+enum { MAX_HIDDEN = 4096, PROGRESS_EVERY = 64 };
+
+struct making {
+    const struct copies_new *wanted;
+    int error;
+    uint64_t files;
+    uint64_t total_files;
+    uint64_t bytes;
+    /* Files that usually hold secrets and have other names. */
+    uint64_t hidden[MAX_HIDDEN];
+    size_t hidden_count;
+};
+
+bool copies_is_git(struct str name)
+{
+    struct str rest = name;
+    struct str part;
+
+    while (str_cut(&rest, '/', &part))
+        if (str_eq(part, STR(".git")))
+            return true;
+    return false;
+}
+
+/* Its name alone says that it is not copied. */
+static bool is_left_out(const struct making *making, struct str name)
+{
+    if (!making->wanted->with_sensitive && sensitive_is_path(name))
+        return true;
+    return making->wanted->without_git && copies_is_git(name);
+}
+
+/* ---- the look ahead ---- */
+
+/* By its other names it would enter the copy all the same. */
+static int note_hidden(struct making *making, struct str name)
+{
+    struct authority_stat about;
+
+    if (authority_stat(making->wanted->project, name, &about, NULL) < 0 || about.links < 2)
+        return 0;
+    if (making->hidden_count == MAX_HIDDEN)
+        return ERR_TOO_LARGE;
+    making->hidden[making->hidden_count++] = about.inode;
+    return 0;
+}
+
+static int look(void *data, const struct authority_entry *entry)
+{
+    struct making *making = data;
+
+    if (entry->type != AUTHORITY_FILE)
+        return is_left_out(making, entry->name) && entry->type == AUTHORITY_DIRECTORY &&
+                       copies_is_git(entry->name)
+                   ? AUTHORITY_WALK_SKIP
+                   : 0;
+    if (!is_left_out(making, entry->name)) {
+        making->total_files++;
+        return 0;
+    }
+    return note_hidden(making, entry->name);
+}
+
+/* ---- the copy ---- */
+
+static bool is_hidden(const struct making *making, const struct authority_stat *about)
+{
+    if (about->type != AUTHORITY_FILE || about->links < 2)
+        return false;
+    for (size_t i = 0; i < making->hidden_count; i++)
+        if (making->hidden[i] == about->inode)
+            return true;
+    return false;
+}
+
+static bool admits(void *data, struct str name, const struct authority_stat *about)
+{
+    struct making *making = data;
+    bool is_secret = !making->wanted->with_sensitive && about->type != AUTHORITY_DIRECTORY &&
+                     (sensitive_is_path(name) || is_hidden(making, about));
+
+    if (is_secret) {
+        int r = copies_record_leave_out(making->wanted->record, name);
+
+        if (making->error == 0)
+            making->error = r;
+    }
+    return !is_secret && !(making->wanted->without_git && copies_is_git(name));
+}
+
+static int copied(void *data, const struct authority_duplicated *entry)
+{
+    struct making *making = data;
+    const struct copies_new *wanted = making->wanted;
+    const struct copies_entry known = {.name = entry->name,
+                                       .type = entry->from.type,
+                                       .original = copies_print_of(&entry->from),
+                                       .copy = copies_print_of(&entry->to)};
+
+    if (making->error < 0)
+        return making->error;
+    if (entry->from.type == AUTHORITY_FILE) {
+        making->files++;
+        making->bytes += entry->from.size;
+        if (wanted->progress != NULL && making->files % PROGRESS_EVERY == 0)
+            wanted->progress(wanted->data, making->files, making->total_files, making->bytes);
+    }
+    return copies_is_git(entry->name) ? 0 : copies_record_add(wanted->record, &known);
+}
+
+static void missed(void *data, struct str name, int code)
+{
+    const struct making *making = data;
+
+    if (making->wanted->missed != NULL)
+        making->wanted->missed(making->wanted->data, name, code);
+}
+
+int copies_make(struct copies_store *store, const struct copies_new *wanted, struct err *err)
+{
+    cleanup_free struct making *making = calloc(1, sizeof(*making));
+    const struct authority_walk_options walking = {.cancel = wanted->cancel};
+    const struct authority_remove_options all = {.is_recursive = true, .may_miss = true};
+    struct authority_duplicate_options options = {.admits = admits,
+                                                  .copied = copied,
+                                                  .missed = missed,
+                                                  .data = making,
+                                                  .cancel = wanted->cancel};
+    struct str name = str_from(wanted->name);
+    int r;
+
+    if (making == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    making->wanted = wanted;
+    wanted->record->has_git = !wanted->without_git;
+    wanted->record->has_sensitive = wanted->with_sensitive;
+    r = authority_walk(wanted->project, STR_EMPTY, &walking, look, making, err);
+    if (r == 0)
+        r = authority_duplicate(store->copies, name, wanted->project, STR_EMPTY, &options, err);
+    if (r < 0)
+        return r;
+    copies_record_sort(wanted->record);
+    r = making->error < 0 ? err_set_plain(err, making->error)
+                          : copies_save(store, wanted->name, wanted->record, true, err);
+    if (r < 0)
+        (void)authority_remove(store->copies, name, &all, NULL);
+    return r;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connection of a front end to gatehouse-workspacehost, which holds the workspaces: calls with
+ * their results, in any order. Start it while the process may still start programs; the rest
+ * happens on the loop.
+ */
+#ifndef WORKSPACE_CLIENT_H
+#define WORKSPACE_CLIENT_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "loop/loop.h"
+#include "workspace/settings.h"
+
+struct workspace_client;
+
+struct workspace_client_config {
+    const char *libexec;   /* where the program may be installed */
+    const char *state_dir; /* the user's */
+    int error_fd;
+    const struct workspace_settings *settings;
+    struct str setup;    /* steps of an image, one in a line; may be empty */
+    const char *adopted; /* a sandbox that exists already, for all keys; or NULL */
+};
+
+/* Waits until it is ready, or says why it cannot be. */
+int workspace_client_start(const struct workspace_client_config *config,
+                           struct workspace_client **out_client, struct err *err);
+/* Waits until it has ended all workspaces, but not long. */
+void workspace_client_free(struct workspace_client *client);
+
+/* Before the first call. */
+int workspace_client_attach(struct workspace_client *client, struct loop *loop);
+/* Before the loop is freed. Calls under way fail. */
+void workspace_client_detach(struct workspace_client *client);
+
+struct workspace_client_events {
+    void (*on_progress)(void *data, uint64_t bytes);
+    /* Once, never from inside workspace_client_call(): an error, or the result's JSON. */
+    void (*on_done)(void *data, const struct err *err, struct str object);
+    void *data;
+};
+
+/* `message` is {"tool", "key", "arguments"}. */
+int workspace_client_call(struct workspace_client *client, struct str message,
+                          const struct workspace_client_events *events, uint32_t *out_number);
+/* on_done comes with ERR_CANCELLED. */
+void workspace_client_cancel(struct workspace_client *client, uint32_t number);
+/* Ends the workspace of this key. */
+void workspace_client_end(struct workspace_client *client, struct str key);
+
+#endif

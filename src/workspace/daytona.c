@@ -1,0 +1,991 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The provider `daytona`: a client of the Daytona API, which has sandboxes in a control plane and
+ * their files and commands at a toolbox. What the toolbox cannot do by itself (copies, whole trees)
+ * a command does. Each command has a session of its own, whose end kills it.
+ */
+#include "workspace/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/cleanup.h"
+#include "base/hex.h"
+#include "base/jsonwrite.h"
+#include "base/rand.h"
+#include "workspace/web.h"
+
+enum {
+    ARENA_BYTES = 2 * WEB_MAX_ANSWER_BYTES,
+    SCRIPT_BYTES = 4 << 20,
+    MAX_CONTENT_BYTES = 15 << 20, /* one request takes 16 MiB */
+    CREATE_MS = 5 * 60 * 1000,
+    DESTROY_MS = 10000,
+    POLL_MS = 200,
+    STOP_MINUTES = 15, /* without activity; then it is deleted */
+    SESSION_BYTES = 48,
+    RANDOM_BYTES = 16,
+    /* Exit status of our scripts. */
+    EXIT_MISSING = 64,
+    EXIT_EXISTS,
+    EXIT_DIRECTORY,
+};
+
+#define BOUNDARY "gatehouse-workspace-5f2c9a"
+
+struct daytona {
+    struct web *web;
+    bool builds; /* the image is no snapshot of the service's: it is built */
+};
+
+/* A workspace: what is known about its sandbox, and what is being done to it. */
+struct place {
+    struct workspace *workspace;
+    struct web_request request;
+    struct timer poll;
+    struct httpurl toolbox; /* of this sandbox */
+    int64_t create_by_ms;
+};
+
+enum step {
+    STEP_FILE,    /* one request of the toolbox */
+    STEP_EXISTS,  /* before a write that must not replace */
+    STEP_MODE,    /* after a write of a program */
+    STEP_SESSION, /* before a command */
+    STEP_COMMAND,
+    STEP_LOOK, /* whether the sandbox is there, after a 404 */
+};
+
+struct op {
+    struct workspace_call *call;
+    struct web_request request;
+    enum step step;
+    struct arena arena;          /* of the answer */
+    struct err refused;          /* the 404 that is looked into */
+    char session[SESSION_BYTES]; /* empty: there is none */
+    struct timer limit;          /* of the command */
+};
+
+static struct web *web_of(const struct workspaces *workspaces)
+{
+    return ((struct daytona *)workspaces->data)->web;
+}
+
+/* ---- sandboxes ---- */
+
+static void on_record(void *data, const struct err *err, int status, struct str body);
+
+static void look_again(void *data)
+{
+    struct place *place = data;
+    struct web_request *request = &place->request;
+
+    request->method = HTTP_METHOD_GET;
+    request->has_body = false;
+    request->may_repeat = true;
+    snprintf(request->target, sizeof(request->target), "/sandbox/%s", place->workspace->id);
+    web_send(request);
+}
+
+static struct place *place_of(struct workspace *workspace)
+{
+    struct place *place = workspace->driver;
+
+    if (place != NULL)
+        return place;
+    place = calloc(1, sizeof(*place));
+    if (place == NULL)
+        abort(); /* a few kilobytes: there is no way to say so */
+    place->workspace = workspace;
+    workspace->driver = place;
+    web_request_init(&place->request, web_of(workspace->workspaces));
+    timer_init(&place->poll, workspace->workspaces->config.loop, look_again, place);
+    place->request.data = place;
+    return place;
+}
+
+/* A snapshot of this name is there at once; a Dockerfile is built first. */
+static int put_image(const struct workspaces *workspaces, struct json_writer *json)
+{
+    cleanup_buf struct buf text = BUF_INIT(SCRIPT_BYTES);
+    const char *const *steps = workspaces->config.setup;
+    bool has_base = steps != NULL && steps[0] != NULL && strncmp(steps[0], "FROM ", 5) == 0;
+    int r = has_base ? 0 : buf_printf(&text, "FROM %s\n", workspaces->config.settings->image);
+
+    if (steps == NULL && !((const struct daytona *)workspaces->data)->builds) {
+        json_put_str_lossy(json, STR("snapshot"), str_from(workspaces->config.settings->image));
+        return 0;
+    }
+
+    for (; r == 0 && steps != NULL && *steps != NULL; steps++)
+        r = buf_printf(&text, "%s\n", *steps);
+    if (r < 0)
+        return r;
+    json_key(json, STR("buildInfo"));
+    json_begin_object(json);
+    json_put_str_lossy(json, STR("dockerfileContent"), buf_view(&text));
+    json_end_object(json);
+    return 0;
+}
+
+static void create(struct workspace *workspace)
+{
+    struct place *place = place_of(workspace);
+    struct web_request *request = &place->request;
+    struct json_writer json;
+    struct err err = ERR_INIT;
+    int r;
+
+    place->create_by_ms = loop_now_ms(workspace->workspaces->config.loop) + CREATE_MS;
+    request->method = HTTP_METHOD_POST;
+    request->may_repeat = false;
+    request->has_body = true;
+    request->done = on_record;
+    request->whole_ms = CREATE_MS;
+    snprintf(request->target, sizeof(request->target), "/sandbox");
+    buf_clear(&request->body);
+    json_writer_init(&json, &request->body);
+    json_begin_object(&json);
+    r = put_image(workspace->workspaces, &json);
+    json_key(&json, STR("labels"));
+    json_begin_object(&json);
+    json_put_str(&json, STR("gatehouse"), STR("workspace"));
+    json_end_object(&json);
+    /* If we are killed, it does not stay. */
+    json_put_int(&json, STR("autoStopInterval"), STOP_MINUTES);
+    json_put_int(&json, STR("autoDeleteInterval"), 0);
+    json_end_object(&json);
+    if (r == 0)
+        r = json_writer_finish(&json);
+    if (r < 0) {
+        err_set(&err, r, "daytona: the set-up is too long");
+        web_fail(request, &err);
+    } else {
+        web_send(request);
+    }
+}
+
+/* One part of a path. */
+static bool is_id(struct str text)
+{
+    if (text.len == 0 || text.len >= WORKSPACE_ID_BYTES)
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (memchr("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_", text.ptr[i],
+                   64) == NULL)
+            return false;
+    return true;
+}
+
+/* "https://proxy.example/toolbox" and the id. */
+static int take_toolbox(struct place *place, struct str url, struct err *err)
+{
+    struct web *web = place->request.web;
+    size_t at;
+
+    if (httpurl_parse(url, &place->toolbox, NULL) < 0)
+        return web_makes_no_sense(web, err);
+    at = strlen(place->toolbox.path);
+    if (snprintf(place->toolbox.path + at, sizeof(place->toolbox.path) - at, "/%s",
+                 place->workspace->id) >= (int)(sizeof(place->toolbox.path) - at))
+        return web_makes_no_sense(web, err);
+    return web_trust(web, &place->toolbox, err);
+}
+
+/* 0 if it is there, ERR_BUSY if it is not yet. */
+static int take_record(struct place *place, struct str body, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct web *web = place->request.web;
+    const struct json_value *record;
+    struct str text = STR_EMPTY;
+    struct str reason = STR("it gives no reason");
+    int r = web_read_json(web, &arena, body, &record, err);
+
+    if (r < 0)
+        return r;
+    if (!json_get_str(record, STR("id"), &text) || !is_id(text))
+        return web_makes_no_sense(web, err);
+    snprintf(place->workspace->id, sizeof(place->workspace->id), "%.*s", STR_ARG(text));
+    text = STR_EMPTY;
+    (void)json_get_str(record, STR("state"), &text);
+    if (str_eq(text, STR("error")) || str_eq(text, STR("build_failed")) ||
+        str_eq(text, STR("destroyed"))) {
+        (void)json_get_str(record, STR("errorReason"), &reason);
+        return err_set(err, ERR_TOOL_FAILED, "daytona: the sandbox cannot start: %.*s",
+                       STR_ARG(reason));
+    }
+    if (!str_eq(text, STR("started")))
+        return text.len > 0 ? ERR_BUSY : web_makes_no_sense(web, err);
+    if (!json_get_str(record, STR("toolboxProxyUrl"), &text))
+        return web_makes_no_sense(web, err);
+    return take_toolbox(place, text, err);
+}
+
+/* A sandbox that is of no use does not stay. */
+static void leave(struct place *place)
+{
+    char target[WEB_TARGET_BYTES];
+
+    if (place->workspace->id[0] == '\0')
+        return;
+    snprintf(target, sizeof(target), "/sandbox/%s", place->workspace->id);
+    web_forget(place->request.web, NULL, HTTP_METHOD_DELETE, target);
+    place->workspace->id[0] = '\0';
+}
+
+static void on_record(void *data, const struct err *err, int status, struct str body)
+{
+    struct place *place = data;
+    struct workspace *workspace = place->workspace;
+    struct daytona *daytona = workspace->workspaces->data;
+    struct err why = ERR_INIT;
+    int r = 0;
+
+    if ((status == 400 || status == 404) && workspace->id[0] == '\0' && !daytona->builds) {
+        daytona->builds = true;
+        create(workspace);
+        return;
+    }
+    if (err != NULL)
+        why = *err;
+    else
+        r = take_record(place, body, &why);
+    if (r == ERR_BUSY) {
+        if (loop_now_ms(workspace->workspaces->config.loop) < place->create_by_ms) {
+            timer_start(&place->poll, POLL_MS);
+            return;
+        }
+        err_set(&why, ERR_TIMED_OUT, "daytona: the sandbox does not start");
+    }
+    if (why.code != 0)
+        leave(place);
+    workspace_created(workspace, why.code != 0 ? &why : NULL);
+}
+
+static void on_destroyed(void *data, const struct err *err, int status, struct str body)
+{
+    const struct place *place = data;
+
+    (void)err; /* a service that cannot be asked deletes it by itself when it is idle */
+    (void)status;
+    (void)body;
+    workspace_destroyed(place->workspace);
+}
+
+static void destroy(struct workspace *workspace)
+{
+    struct place *place = place_of(workspace);
+    struct web_request *request = &place->request;
+
+    request->method = HTTP_METHOD_DELETE;
+    request->has_body = false;
+    request->may_repeat = true;
+    request->done = on_destroyed;
+    request->whole_ms = DESTROY_MS;
+    snprintf(request->target, sizeof(request->target), "/sandbox/%s", workspace->id);
+    web_send(request);
+}
+
+static void forget(struct workspace *workspace)
+{
+    struct place *place = workspace->driver;
+
+    if (place == NULL)
+        return;
+    timer_stop(&place->poll);
+    web_drop(&place->request);
+    free(place);
+    workspace->driver = NULL;
+}
+
+/* ---- ends of calls ---- */
+
+static void on_answer(void *data, const struct err *err, int status, struct str body);
+
+/* Kills what it runs. */
+static void end_session(struct op *op)
+{
+    const struct place *place = op->call->workspace->driver;
+    char target[WEB_TARGET_BYTES];
+
+    if (op->session[0] == '\0')
+        return;
+    snprintf(target, sizeof(target), "/process/session/%s", op->session);
+    web_forget(op->request.web, &place->toolbox, HTTP_METHOD_DELETE, target);
+    op->session[0] = '\0';
+}
+
+static void free_op(struct op *op)
+{
+    timer_stop(&op->limit);
+    web_drop(&op->request);
+    arena_done(&op->arena);
+    free(op);
+}
+
+static void finish(struct op *op, const struct err *err)
+{
+    struct workspace_call *call = op->call;
+
+    end_session(op);
+    call->driver = NULL;
+    call->is_begun = false;
+    workspace_call_end(call, err);
+    free_op(op);
+}
+
+/* ---- commands ---- */
+
+static int quote(struct buf *out, struct str word)
+{
+    int r = buf_append_char(out, '\'');
+
+    for (size_t i = 0; i < word.len && r == 0; i++)
+        r = word.ptr[i] == '\'' ? buf_append_str(out, STR("'\\''"))
+                                : buf_append_char(out, word.ptr[i]);
+    return r == 0 ? buf_append_char(out, '\'') : r;
+}
+
+/* A script with its words: `name=WORD` in the pattern's order. */
+static int set_words(struct buf *out, const char *name, struct str word)
+{
+    int r = buf_printf(out, "%s=", name);
+
+    if (r == 0)
+        r = quote(out, word);
+    return r == 0 ? buf_append_char(out, '\n') : r;
+}
+
+/* A relative name that begins with a dash is no option. */
+static int set_path(struct buf *out, const char *name, struct str path)
+{
+    cleanup_buf struct buf full = BUF_INIT(WORKSPACE_PATH_BYTES + 8);
+    int r = path.len > 0 && path.ptr[0] == '/' ? 0 : buf_append_str(&full, STR("./"));
+
+    if (r == 0)
+        r = buf_append_str(&full, path);
+    return r == 0 ? set_words(out, name, buf_view(&full)) : r;
+}
+
+static int write_transfer(const struct workspace_request *asked, struct buf *out)
+{
+    bool is_copy = asked->action == WORKSPACE_COPY;
+    int r = set_path(out, "from", asked->path);
+
+    if (r == 0)
+        r = set_path(out, "to", asked->target);
+    if (r == 0)
+        r = buf_printf(out, "[ -e \"$from\" ] || [ -L \"$from\" ] || exit %d\n", EXIT_MISSING);
+    if (r == 0 && !asked->replaces)
+        r = buf_printf(out, "[ ! -e \"$to\" ] && [ ! -L \"$to\" ] || exit %d\n", EXIT_EXISTS);
+    if (r == 0 && is_copy && !asked->is_recursive)
+        r = buf_printf(out, "[ ! -d \"$from\" ] || exit %d\n", EXIT_DIRECTORY);
+    if (r == 0)
+        r = buf_printf(out,
+                       "mkdir -p -- \"$(dirname -- \"$to\")\" && exec %s -T -- \"$from\" \"$to\"\n",
+                       is_copy ? "cp -a" : "mv -f");
+    return r;
+}
+
+/* NUL between fields and records: "TYPE SIZE TIME NAME". */
+static int write_find(const struct workspace_request *asked, struct buf *out)
+{
+    int r = set_path(out, "from", asked->path.len > 0 ? asked->path : STR("."));
+
+    if (r == 0)
+        r = buf_printf(out, "[ -d \"$from\" ] || exit %d\n", EXIT_MISSING);
+    return r == 0 ? buf_append_str(out, STR("exec find \"$from\" -mindepth 1 -printf "
+                                            "'%y %s %T@ %P\\n'\n"))
+                  : r;
+}
+
+static int write_command(const struct workspace_request *asked, struct buf *out)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < asked->env_count && r == 0; i++) {
+        r = buf_printf(out, "export %.*s=", STR_ARG(asked->env[i].name));
+        if (r == 0)
+            r = quote(out, asked->env[i].value);
+        if (r == 0)
+            r = buf_append_char(out, '\n');
+    }
+    if (r == 0 && asked->path.len > 0) {
+        r = set_path(out, "to", asked->path);
+        if (r == 0)
+            r = buf_append_str(out, STR("cd -- \"$to\" || exit 126\nunset to\n"));
+    }
+    return r == 0 ? buf_append_str(out, asked->command) : r;
+}
+
+/*
+ * The session's shell reads commands line by line from its input, which ours must not read, and
+ * which must not end in the middle of a quote: so it is decoded in a shell of its own.
+ */
+static int put_script(struct op *op, struct str script, struct err *err)
+{
+    cleanup_buf struct buf line = BUF_INIT(2 * SCRIPT_BYTES);
+    struct web_request *request = &op->request;
+    struct json_writer json;
+    int r = buf_append_str(&line, STR("sh -c \"$(echo '"));
+
+    if (r == 0)
+        r = base64_append(&line, script);
+    if (r == 0)
+        r = buf_append_str(&line, STR("' | base64 -d)\" </dev/null"));
+    request->has_body = true;
+    request->type = NULL;
+    buf_clear(&request->body);
+    json_writer_init(&json, &request->body);
+    json_begin_object(&json);
+    json_put_str(&json, STR("command"), buf_view(&line));
+    json_put_bool(&json, STR("runAsync"), false);
+    json_end_object(&json);
+    if (r == 0)
+        r = json_writer_finish(&json);
+    return r < 0 ? err_set(err, r, "the command is too long") : 0;
+}
+
+/* ---- sending ---- */
+
+static void at_toolbox(struct op *op, enum http_method method, bool may_repeat)
+{
+    const struct place *place = op->call->workspace->driver;
+
+    op->request.url = &place->toolbox;
+    op->request.method = method;
+    op->request.has_body = false;
+    op->request.may_repeat = may_repeat;
+}
+
+/* "WHAT?path=PATH" */
+static int aim(struct op *op, const char *what, struct err *err)
+{
+    struct str path = op->call->request.path;
+    int r = web_target(&op->request, err, "%s", what);
+
+    return r == 0 ? web_query(&op->request, "path", path.len > 0 ? path : STR("."), err) : r;
+}
+
+static int send_session(struct op *op, struct err *err)
+{
+    unsigned char bytes[RANDOM_BYTES];
+    char digits[2 * RANDOM_BYTES + 1];
+    struct web_request *request = &op->request;
+
+    rand_bytes(bytes, sizeof(bytes));
+    hex_text(digits, bytes, sizeof(bytes));
+    snprintf(op->session, sizeof(op->session), "gatehouse-%s", digits);
+    op->step = STEP_SESSION;
+    at_toolbox(op, HTTP_METHOD_POST, false);
+    request->has_body = true;
+    request->type = NULL;
+    buf_clear(&request->body);
+    if (buf_printf(&request->body, "{\"sessionId\":\"%s\"}", op->session) < 0)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    return web_target(request, err, "/process/session");
+}
+
+static int send_command(struct op *op, struct err *err)
+{
+    cleanup_buf struct buf script = BUF_INIT(SCRIPT_BYTES);
+    const struct workspace_request *asked = &op->call->request;
+    int r;
+
+    if (asked->action == WORKSPACE_EXECUTE)
+        r = write_command(asked, &script);
+    else
+        r = asked->action == WORKSPACE_LIST ? write_find(asked, &script)
+                                            : write_transfer(asked, &script);
+    if (r < 0)
+        return err_set(err, r, "the command is too long");
+    op->step = STEP_COMMAND;
+    at_toolbox(op, HTTP_METHOD_POST, false);
+    r = web_target(&op->request, err, "/process/session/%s/exec", op->session);
+    if (r == 0)
+        r = put_script(op, buf_view(&script), err);
+    if (r == 0 && asked->action == WORKSPACE_EXECUTE)
+        timer_start(&op->limit, asked->timeout_ms);
+    return r;
+}
+
+/* A form with one file. */
+static int send_upload(struct op *op, struct err *err)
+{
+    const struct workspace_request *asked = &op->call->request;
+    struct web_request *request = &op->request;
+    struct buf *body = &request->body;
+    int r;
+
+    if (asked->content.len > MAX_CONTENT_BYTES)
+        return err_set(err, ERR_TOO_LARGE, "daytona: a file has at most %d MiB here",
+                       MAX_CONTENT_BYTES >> 20);
+    op->step = STEP_FILE;
+    at_toolbox(op, HTTP_METHOD_POST, true);
+    request->has_body = true;
+    request->type = "multipart/form-data; boundary=" BOUNDARY;
+    buf_clear(body);
+    r = buf_append_str(body, STR("--" BOUNDARY "\r\nContent-Disposition: form-data; "
+                                 "name=\"files[0].path\"\r\n\r\n"));
+    if (r == 0)
+        r = buf_append_str(body, asked->path);
+    if (r == 0)
+        r = buf_append_str(body, STR("\r\n--" BOUNDARY "\r\nContent-Disposition: form-data; "
+                                     "name=\"files[0].file\"; filename=\"file\"\r\nContent-Type: "
+                                     "application/octet-stream\r\n\r\n"));
+    if (r == 0)
+        r = buf_append_str(body, asked->content);
+    if (r == 0)
+        r = buf_append_str(body, STR("\r\n--" BOUNDARY "--\r\n"));
+    if (r < 0)
+        return err_set_plain(err, r);
+    if (str_find(asked->content, STR("--" BOUNDARY)) != SIZE_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT, "daytona: the file cannot be sent");
+    return web_target(request, err, "/files/bulk-upload");
+}
+
+static int send_download(struct op *op, struct err *err)
+{
+    struct web_request *request = &op->request;
+    struct json_writer json;
+
+    at_toolbox(op, HTTP_METHOD_POST, true);
+    request->has_body = true;
+    request->type = NULL;
+    buf_clear(&request->body);
+    json_writer_init(&json, &request->body);
+    json_begin_object(&json);
+    json_key(&json, STR("paths"));
+    json_begin_array(&json);
+    json_write_str_lossy(&json, op->call->request.path);
+    json_end_array(&json);
+    json_end_object(&json);
+    if (json_writer_finish(&json) < 0)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    return web_target(request, err, "/files/bulk-download");
+}
+
+static int send_first(struct op *op, struct err *err)
+{
+    const struct workspace_request *asked = &op->call->request;
+    int r = 0;
+
+    op->step = STEP_FILE;
+    switch (asked->action) {
+    case WORKSPACE_READ:
+        return send_download(op, err);
+    case WORKSPACE_WRITE:
+        if (asked->replaces)
+            return send_upload(op, err);
+        op->step = STEP_EXISTS;
+        at_toolbox(op, HTTP_METHOD_GET, true);
+        return aim(op, "/files/info", err);
+    case WORKSPACE_LIST:
+        if (asked->is_recursive)
+            return send_session(op, err);
+        at_toolbox(op, HTTP_METHOD_GET, true);
+        return aim(op, "/files", err);
+    case WORKSPACE_STAT:
+        at_toolbox(op, HTTP_METHOD_GET, true);
+        return aim(op, "/files/info", err);
+    case WORKSPACE_MKDIR:
+        at_toolbox(op, HTTP_METHOD_POST, true);
+        r = aim(op, "/files/folder", err);
+        return r == 0 ? web_query(&op->request, "mode", STR("755"), err) : r;
+    case WORKSPACE_DELETE:
+        at_toolbox(op, HTTP_METHOD_DELETE, asked->may_be_missing);
+        r = aim(op, "/files", err);
+        return r == 0 && asked->is_recursive
+                   ? web_query(&op->request, "recursive", STR("true"), err)
+                   : r;
+    case WORKSPACE_COPY:
+    case WORKSPACE_MOVE:
+    case WORKSPACE_EXECUTE:
+        return send_session(op, err);
+    }
+    return ERR_INTERNAL;
+}
+
+static void step(struct op *op, int r, const struct err *err)
+{
+    if (r < 0)
+        finish(op, err);
+    else
+        web_send(&op->request);
+}
+
+/* ---- answers ---- */
+
+static int64_t time_of(const struct json_value *object)
+{
+    struct clock_iso time;
+    struct str text;
+
+    return json_get_str(object, STR("modTime"), &text) && clock_parse_iso(text, &time)
+               ? clock_iso_ms(&time)
+               : 0;
+}
+
+static bool read_entry(const struct json_value *object, struct workspace_entry *out_entry)
+{
+    int64_t size = 0;
+
+    if (!json_get_str(object, STR("name"), &out_entry->name) ||
+        !json_get_bool(object, STR("isDir"), &out_entry->is_directory))
+        return false;
+    (void)json_get_int(object, STR("size"), &size);
+    out_entry->size = size > 0 ? (uint64_t)size : 0;
+    out_entry->modified_ms = time_of(object);
+    return true;
+}
+
+static int read_entries(struct op *op, struct str body, struct err *err)
+{
+    const struct web *web = op->request.web;
+    struct workspace_answer *answer = &op->call->answer;
+    bool is_list = op->call->request.action == WORKSPACE_LIST;
+    const struct json_value *value;
+    struct workspace_entry *entries;
+    size_t count = 0;
+    int r = web_read_json(web, &op->arena, body, &value, err);
+
+    if (r < 0)
+        return r;
+    if (value->type != (is_list ? JSON_ARRAY : JSON_OBJECT))
+        return web_makes_no_sense(web, err);
+    if (is_list && value->size > WORKSPACE_MAX_ENTRIES)
+        return err_set(err, ERR_TOO_LARGE, "the folder has more than %d entries",
+                       WORKSPACE_MAX_ENTRIES);
+    entries = arena_alloc_array(&op->arena, (is_list ? value->size : 1) + 1, sizeof(*entries));
+    if (entries == NULL)
+        return err_set_plain(err, op->arena.error);
+    if (!is_list) {
+        if (!read_entry(value, &entries[count++]))
+            return web_makes_no_sense(web, err);
+    } else {
+        json_each_item (item, value)
+            if (!read_entry(item, &entries[count++]))
+                return web_makes_no_sense(web, err);
+    }
+    answer->entries = entries;
+    answer->count = count;
+    return 0;
+}
+
+/*
+ * The first part of a multipart answer: the boundary is its first line. The part's name says
+ * whether it is the file, or why there is none.
+ */
+static int read_part(struct op *op, struct str body, struct err *err)
+{
+    const struct web *web = op->request.web;
+    size_t line = str_find(body, STR("\r\n"));
+    struct str boundary = str_slice(body, 0, line == SIZE_MAX ? 0 : line);
+    cleanup_buf struct buf last = BUF_INIT(1024);
+    struct str head;
+    struct str rest;
+    size_t end;
+
+    if (boundary.len < 3 || !str_starts_with(boundary, STR("--")) ||
+        buf_append_str(&last, STR("\r\n")) < 0 || buf_append_str(&last, boundary) < 0)
+        return web_makes_no_sense(web, err);
+    rest = str_slice(body, line + 2, body.len);
+    end = str_find(rest, STR("\r\n\r\n"));
+    if (end == SIZE_MAX)
+        return web_makes_no_sense(web, err);
+    head = str_slice(rest, 0, end);
+    rest = str_slice(rest, end + 4, rest.len);
+    end = str_find(rest, buf_view(&last));
+    if (end == SIZE_MAX)
+        return web_makes_no_sense(web, err);
+    rest = str_slice(rest, 0, end);
+    if (str_find(head, STR("name=\"error\"")) != SIZE_MAX)
+        return err_set(err, ERR_NOT_FOUND, "daytona: %.*s", STR_ARG(rest));
+    op->call->answer.content = rest;
+    return 0;
+}
+
+/* "f 12 1700000000.5 a/b" */
+static bool read_found(struct str line, struct workspace_entry *out_entry)
+{
+    struct str type;
+    struct str size;
+    struct str time;
+    struct str seconds;
+    int64_t number;
+    int64_t s = 0;
+
+    if (!str_cut(&line, ' ', &type) || !str_cut(&line, ' ', &size) || !str_cut(&line, ' ', &time) ||
+        !str_to_int64(size, &number) || line.len == 0)
+        return false;
+    (void)str_cut(&time, '.', &seconds);
+    (void)str_to_int64(seconds, &s);
+    *out_entry = (struct workspace_entry){.name = line,
+                                          .is_directory = str_eq(type, STR("d")),
+                                          .size = (uint64_t)number,
+                                          .modified_ms = s * 1000};
+    return true;
+}
+
+static int read_tree(struct op *op, struct str text, struct err *err)
+{
+    struct workspace_answer *answer = &op->call->answer;
+    struct workspace_entry *entries;
+    size_t lines = 0;
+    size_t count = 0;
+    struct str line;
+
+    for (size_t i = 0; i < text.len; i++)
+        lines += text.ptr[i] == '\n';
+    if (lines > WORKSPACE_MAX_ENTRIES)
+        return err_set(err, ERR_TOO_LARGE, "the folder has more than %d entries",
+                       WORKSPACE_MAX_ENTRIES);
+    entries = arena_alloc_array(&op->arena, lines + 1, sizeof(*entries));
+    if (entries == NULL)
+        return err_set_plain(err, op->arena.error);
+    while (str_cut(&text, '\n', &line))
+        count += read_found(line, &entries[count]);
+    answer->entries = entries;
+    answer->count = count;
+    return 0;
+}
+
+static int take_status(const struct op *op, int64_t code, struct str errors, struct err *err)
+{
+    struct str first = STR_EMPTY;
+
+    (void)str_cut(&errors, '\n', &first);
+    switch (code) {
+    case 0:
+        return 0;
+    case EXIT_MISSING:
+        return err_set(err, ERR_NOT_FOUND, "daytona: %.*s: no such file or directory",
+                       STR_ARG(op->call->request.path));
+    case EXIT_EXISTS:
+        return err_set(err, ERR_ALREADY_EXISTS, "daytona: %.*s exists already",
+                       STR_ARG(op->call->request.target));
+    case EXIT_DIRECTORY:
+        return err_set(err, ERR_INVALID_ARGUMENT, "daytona: this is a folder: set recursive");
+    default:
+        return err_set(err, ERR_TOOL_FAILED, "daytona: %.*s", STR_ARG(first));
+    }
+}
+
+static int take_command(struct op *op, struct str body, struct err *err)
+{
+    const struct json_value *value;
+    struct workspace_answer *answer = &op->call->answer;
+    struct str output = STR_EMPTY;
+    struct str errors = STR_EMPTY;
+    int64_t code;
+    int r = web_read_json(op->request.web, &op->arena, body, &value, err);
+
+    if (r < 0)
+        return r;
+    if (!json_get_int(value, STR("exitCode"), &code))
+        return web_makes_no_sense(op->request.web, err);
+    /* Older toolboxes do not tell the streams apart. */
+    if (!json_get_str(value, STR("stdout"), &output))
+        (void)json_get_str(value, STR("output"), &output);
+    (void)json_get_str(value, STR("stderr"), &errors);
+    if (op->call->request.action == WORKSPACE_LIST)
+        r = take_status(op, code, errors, err);
+    else if (op->call->request.action != WORKSPACE_EXECUTE)
+        return take_status(op, code, errors, err);
+    if (op->call->request.action == WORKSPACE_LIST)
+        return r == 0 ? read_tree(op, output, err) : r;
+    workspace_output(op->call, false, output);
+    workspace_output(op->call, true, errors);
+    answer->exit_code = code >= 0 && code <= 255 ? (int)code : -1;
+    return 0;
+}
+
+/* Timer callback: the command takes too long. */
+static void on_limit(void *data)
+{
+    struct op *op = data;
+
+    op->call->answer.is_timed_out = true;
+    op->call->answer.exit_code = -1;
+    finish(op, NULL); /* ends its session, and so the command */
+}
+
+static void look(struct op *op, const struct err *err)
+{
+    struct web_request *request = &op->request;
+
+    op->refused = *err;
+    op->step = STEP_LOOK;
+    request->url = NULL;
+    request->method = HTTP_METHOD_GET;
+    request->has_body = false;
+    request->may_repeat = true;
+    snprintf(request->target, sizeof(request->target), "/sandbox/%s", op->call->workspace->id);
+    web_send(request);
+}
+
+static void on_looked(struct op *op, int status)
+{
+    struct err err = op->refused;
+
+    if (status == 404) {
+        workspace_lost(op->call->workspace);
+        err_set(&err, ERR_SESSION_OVER,
+                "daytona: the workspace is gone, with its files: the next call gets a new one");
+        op->session[0] = '\0';
+    } else if (op->call->request.action == WORKSPACE_DELETE && op->call->request.may_be_missing) {
+        finish(op, NULL);
+        return;
+    }
+    finish(op, &err);
+}
+
+static void end_file(struct op *op, struct str body)
+{
+    const struct workspace_request *asked = &op->call->request;
+    struct err err = ERR_INIT;
+    int r;
+
+    if (asked->action == WORKSPACE_WRITE && asked->is_executable && op->step == STEP_FILE) {
+        op->step = STEP_MODE;
+        at_toolbox(op, HTTP_METHOD_POST, true);
+        r = aim(op, "/files/permissions", &err);
+        if (r == 0)
+            r = web_query(&op->request, "mode", STR("755"), &err);
+        step(op, r, &err);
+        return;
+    }
+    if (asked->action == WORKSPACE_READ)
+        (void)read_part(op, body, &err);
+    else if (asked->action == WORKSPACE_LIST || asked->action == WORKSPACE_STAT)
+        (void)read_entries(op, body, &err);
+    finish(op, err.code != 0 ? &err : NULL);
+}
+
+static void on_exists(struct op *op, const struct err *err, int status)
+{
+    struct err why = ERR_INIT;
+
+    if (err != NULL && status != 404) {
+        finish(op, err);
+    } else if (err == NULL) {
+        err_set(&why, ERR_ALREADY_EXISTS, "daytona: %.*s exists already",
+                STR_ARG(op->call->request.path));
+        finish(op, &why);
+    } else {
+        step(op, send_upload(op, &why), &why);
+    }
+}
+
+static void on_answer(void *data, const struct err *err, int status, struct str body)
+{
+    struct op *op = data;
+    struct err why = ERR_INIT;
+
+    if (op->step == STEP_LOOK) {
+        on_looked(op, status);
+    } else if (op->step == STEP_EXISTS) {
+        on_exists(op, err, status);
+    } else if (err != NULL && status == 404) {
+        look(op, err);
+    } else if (err != NULL && status == 408 && op->step == STEP_COMMAND) {
+        on_limit(op);
+    } else if (err != NULL) {
+        finish(op, err);
+    } else if (op->step == STEP_SESSION) {
+        step(op, send_command(op, &why), &why);
+    } else if (op->step == STEP_COMMAND) {
+        (void)take_command(op, body, &why);
+        finish(op, why.code != 0 ? &why : NULL);
+    } else {
+        end_file(op, body);
+    }
+}
+
+static void begin(struct workspace_call *call)
+{
+    struct op *op = calloc(1, sizeof(*op));
+    struct err err = ERR_INIT;
+
+    if (op == NULL)
+        abort(); /* there is no way to say so */
+    op->call = call;
+    call->driver = op;
+    arena_init(&op->arena, ARENA_BYTES);
+    timer_init(&op->limit, call->workspace->workspaces->config.loop, on_limit, op);
+    web_request_init(&op->request, web_of(call->workspace->workspaces));
+    op->request.done = on_answer;
+    op->request.data = op;
+    if (send_first(op, &err) < 0)
+        web_fail(&op->request, &err);
+    else
+        web_send(&op->request);
+}
+
+static void drop(struct workspace_call *call)
+{
+    struct op *op = call->driver;
+
+    if (op == NULL)
+        return;
+    end_session(op);
+    call->driver = NULL;
+    free_op(op);
+}
+
+/* ---- the provider ---- */
+
+static int open_api(struct workspaces *workspaces, struct err *err)
+{
+    const struct workspaces_config *config = &workspaces->config;
+    const struct workspace_settings *settings = config->settings;
+    const struct web_config web = {
+        .loop = config->loop,
+        .provider = workspace_provider_name(settings->provider),
+        .url = settings->url,
+        .header = settings->header,
+        .key = &settings->key,
+        .make_filter = config->make_filter,
+        .filter_data = config->filter_data,
+    };
+    struct daytona *daytona = calloc(1, sizeof(*daytona));
+    int r;
+
+    if (daytona == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    r = web_new(&web, &daytona->web, err);
+    if (r < 0) {
+        free(daytona);
+        return r;
+    }
+    workspaces->data = daytona;
+    return 0;
+}
+
+static void close_api(struct workspaces *workspaces)
+{
+    struct daytona *daytona = workspaces->data;
+
+    web_free(daytona->web);
+    free(daytona);
+}
+
+static bool is_busy(const struct workspaces *workspaces)
+{
+    return web_is_busy(web_of(workspaces));
+}
+
+const struct workspace_driver workspace_daytona = {
+    .abilities = {.has_images = true},
+    .open = open_api,
+    .close = close_api,
+    .is_busy = is_busy,
+    .create = create,
+    .destroy = destroy,
+    .forget = forget,
+    .begin = begin,
+    .drop = drop,
+};

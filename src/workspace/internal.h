@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by workspaces and their providers: what a provider has to do. */
+#ifndef WORKSPACE_INTERNAL_H
+#define WORKSPACE_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "loop/timer.h"
+#include "workspace/workspace.h"
+
+enum { WORKSPACE_ID_BYTES = 128 };
+
+enum workspace_state {
+    WORKSPACE_NEW, /* the provider has none, or has lost it */
+    WORKSPACE_CREATING,
+    WORKSPACE_READY,
+    WORKSPACE_ENDING,
+};
+
+struct workspace {
+    struct list node; /* of all, or of those that end */
+    struct workspaces *workspaces;
+    char key[WORKSPACE_KEY_BYTES]; /* empty: nobody else's */
+    char id[WORKSPACE_ID_BYTES];
+    enum workspace_state state;
+    bool is_adopted; /* not ours to end */
+    bool is_over;    /* it ends as soon as it is there */
+    struct list calls;
+    void *driver; /* what the provider knows about it; or NULL */
+};
+
+struct workspace_call {
+    struct list node;
+    struct workspace *workspace;
+    struct arena arena; /* of the request */
+    struct workspace_request request;
+    struct workspace_events events;
+    struct timer deadline; /* or, before it begins, what is wrong with it */
+    bool is_begun;         /* the provider has it */
+    bool has_ended;        /* the command has, and the provider's answer is not over yet */
+    struct err err;
+    struct workspace_answer answer;
+    void *driver; /* of the provider, while it has it */
+};
+
+/* The functions of a provider. Callbacks (workspace_created() …) never come from inside. */
+struct workspace_driver {
+    struct workspace_abilities abilities;
+    int (*open)(struct workspaces *workspaces, struct err *err);
+    void (*close)(struct workspaces *workspaces);
+    /* Still sends something that nobody waits for. */
+    bool (*is_busy)(const struct workspaces *workspaces);
+    /* Ends with workspace_created(). May choose `id` before, so that it can be ended. */
+    void (*create)(struct workspace *workspace);
+    /* Ends with workspace_destroyed(). */
+    void (*destroy)(struct workspace *workspace);
+    /* Stops both without a word, and frees workspace->driver. */
+    void (*forget)(struct workspace *workspace);
+    /* Ends with workspace_call_end(). */
+    void (*begin)(struct workspace_call *call);
+    /* Stops it without a word: kills its command, and frees call->driver. */
+    void (*drop)(struct workspace_call *call);
+};
+
+struct workspaces {
+    struct workspaces_config config;
+    const struct workspace_driver *driver;
+    void *data; /* the provider's */
+    struct map by_key;
+    struct list all;
+    struct list ending;
+    size_t count;
+    struct timer closing;
+    int64_t close_by_ms;
+    void (*closed)(void *data);
+    void *closed_data;
+};
+
+extern const struct workspace_driver workspace_sandboxapi; /* isolated and n8n-sandbox */
+extern const struct workspace_driver workspace_daytona;
+
+/* ---- for providers ---- */
+
+/* `err` is NULL if it is there, with its id. */
+void workspace_created(struct workspace *workspace, const struct err *err);
+void workspace_destroyed(struct workspace *workspace);
+/* The provider has no such workspace any more: the next call creates another. */
+void workspace_lost(struct workspace *workspace);
+/* The provider has freed call->driver; `err` is NULL for call->answer. */
+void workspace_call_end(struct workspace_call *call, const struct err *err);
+void workspace_output(struct workspace_call *call, bool is_error, struct str bytes);
+/* The command has ended, by call->answer; the end of the provider's answer is not waited for long.
+ */
+void workspace_command_ended(struct workspace_call *call);
+
+#endif

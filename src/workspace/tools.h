@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tools of a workspace: the family "workspace" of the catalogue. A front end offers them to an
+ * agent instead of those for the machine; gatehouse-workspacehost does them.
+ *
+ * Rules and questions name what is in a workspace apart from what is on this machine: files as
+ * /workspace:PROVIDER/PATH, commands as `workspace:PROVIDER COMMAND`. So a permission for one is
+ * never one for the other.
+ */
+#ifndef WORKSPACE_TOOLS_H
+#define WORKSPACE_TOOLS_H
+
+#include "call/provider.h"
+#include "gatehouse/authority.h"
+#include "protocol/toolresult.h"
+#include "workspace/client.h"
+
+struct workspace_tools;
+
+struct workspace_tools_config {
+    struct workspace_client *client;
+    struct loop *loop;
+    enum workspace_provider provider;
+    const char *key;                  /* of the conversation; must outlive it */
+    enum toolresult_form form;        /* of results and errors */
+    struct authority_scope *recorded; /* where audit records go; NULL: none are written */
+};
+
+int workspace_tools_new(const struct workspace_tools_config *config,
+                        struct workspace_tools **out_tools, struct err *err);
+/* Calls under way must have ended; before the loop is freed. */
+void workspace_tools_free(struct workspace_tools *tools);
+
+/* Works on a struct workspace_tools, or on NULL: then no tool is offered. */
+extern const struct provider workspace_family;
+
+#endif
