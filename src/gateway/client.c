@@ -161,6 +161,7 @@ static void cancel_all(struct gateway *gateway)
     gateway_stream_close(gateway);
     gateway_answers_drop(gateway);
     gateway_reports_drop(gateway);
+    gateway_credentials_drop(gateway);
 }
 
 static int send_leave(struct gateway *gateway)
@@ -270,6 +271,7 @@ int gateway_pair(struct gateway *gateway, const struct httpurl *url, const struc
     /* What the server asked in a session that it has forgotten. */
     gateway_answers_drop(gateway);
     gateway_reports_drop(gateway);
+    gateway_credentials_drop(gateway);
     gateway->url = *url;
     gateway->key = *key;
     gateway->dialect = GATEWAY_N8N;
@@ -330,6 +332,7 @@ int gateway_new(const struct gateway_config *config, struct gateway **out_gatewa
     sse_reader_init(&gateway->reader, &LIMITS);
     gateway_answers_init(gateway);
     gateway_reports_init(gateway);
+    list_init(&gateway->credentials);
     *out_gateway = gateway;
     return 0;
 }

@@ -30,6 +30,7 @@ enum {
     GATEWAY_INIT_MS = 60000,
     GATEWAY_ANSWER_MS = 120000,
     GATEWAY_LEAVE_MS = 3000,
+    GATEWAY_CREDENTIAL_MS = 30000,
     GATEWAY_MAX_REPORTS = 256,          /* that wait; vital ones may be as many again */
     GATEWAY_MAX_REPORT_BYTES = 1 << 20, /* the same */
     GATEWAY_REPORT_EVENTS = 256,        /* in one request, the server's limit */
@@ -133,5 +134,21 @@ struct gateway_report {
  * server cannot be reached. ERR_UNSUPPORTED for other servers, ERR_BUSY if too many wait.
  */
 int gateway_report(struct gateway *gateway, const struct gateway_report *given);
+
+struct gateway_credential;
+
+/* `err` is NULL if it was created; then `id` is what the server calls it. */
+typedef void gateway_credential_fn(void *data, const struct err *err, struct str id);
+
+/*
+ * Creates a credential at the server: {"name","type","data","projectId"?}. Takes the body over and
+ * wipes it when it was sent. ERR_UNSUPPORTED for a server of the older dialect. `done` comes once,
+ * unless it is cancelled; also when the session ends.
+ */
+int gateway_create_credential(struct gateway *gateway, struct buf *body,
+                              gateway_credential_fn *done, void *data,
+                              struct gateway_credential **out_credential, struct err *err);
+/* No callback follows. */
+void gateway_credential_cancel(struct gateway_credential *credential);
 
 #endif

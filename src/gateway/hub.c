@@ -73,15 +73,6 @@ static int add_user(struct hub *hub, int64_t id, struct hub_user **out_user)
 
 /* ---- keys ---- */
 
-static void digest_key(struct str key, unsigned char out_digest[SHA256_BYTES])
-{
-    struct sha256 hash;
-
-    sha256_init(&hash);
-    sha256_add(&hash, key);
-    sha256_end(&hash, out_digest);
-}
-
 static int list_key(struct hub *hub, struct hub_key *key)
 {
     int r = map_add(&hub->keys, bytes_of(key->digest, SHA256_BYTES), key);
@@ -130,7 +121,7 @@ static int find_key(struct hub *hub, struct str key, struct key_owner *out_owner
     if (key.len == 0 || key.len > HUB_MAX_KEY_BYTES)
         return deny(err, "Missing API key");
     *out_owner = (struct key_owner){.is_static = false};
-    digest_key(key, digest);
+    sha256_of(key, digest);
     if (hub->has_static_key && secret_bytes_eq(digest, hub->static_digest, SHA256_BYTES)) {
         out_owner->is_static = true;
         r = add_user(hub, hub->config.static_user, &out_owner->user);
@@ -207,7 +198,7 @@ int hub_create_link(struct hub *hub, int64_t user_id, struct hub_link *out_link,
         void_token(hub, user);
         memcpy(user->token, "gw_", 3);
         rand_token(user->token + 3, TOKEN_CHARS);
-        digest_key(str_from(user->token), user->pairing.digest);
+        sha256_of(str_from(user->token), user->pairing.digest);
         r = list_key(hub, &user->pairing);
         if (r < 0) {
             void_token(hub, user);
@@ -503,7 +494,7 @@ static int begin_init(struct hub *hub, struct str key, struct str body,
         void_token(hub, owner.user);
         memcpy(saving->session_key, "sess_", 5);
         rand_token(saving->session_key + 5, TOKEN_CHARS);
-        digest_key(str_from(saving->session_key), machine->key.digest);
+        sha256_of(str_from(saving->session_key), machine->key.digest);
     } else {
         saving->is_again = machine_of_owner(&owner) != NULL;
         if (!owner.is_static)
@@ -721,7 +712,7 @@ int hub_new(const struct hub_config *config, struct hub **out_hub)
     hub->config = *config;
     if (config->static_key.len > 0) {
         hub->has_static_key = true;
-        digest_key(config->static_key, hub->static_digest);
+        sha256_of(config->static_key, hub->static_digest);
         hub->config.static_key = STR_EMPTY;
     }
     hub->users = (struct map)MAP_INIT(HUB_MAX_USERS);

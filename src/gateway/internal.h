@@ -43,6 +43,8 @@ struct gateway {
     struct buf report_body; /* to be sent again */
     unsigned report_tries;
 
+    struct list credentials; /* that are being created */
+
     struct map pending; /* struct pending by id */
     size_t retrying;
     size_t retry_bytes;
@@ -80,5 +82,10 @@ void gateway_answers_cancel(struct gateway *gateway, struct str id);
 
 void gateway_reports_init(struct gateway *gateway);
 void gateway_reports_drop(struct gateway *gateway);
+
+/* credentials.c */
+
+/* Whoever waits for one is told that the session has ended. */
+void gateway_credentials_drop(struct gateway *gateway);
 
 #endif

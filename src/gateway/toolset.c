@@ -273,7 +273,6 @@ static int digest_of(const struct json_value *tools, unsigned char out_digest[SH
 {
     cleanup_buf struct buf text = BUF_INIT(TOOLSET_MAX_BYTES);
     struct json_writer json;
-    struct sha256 hash;
     int r;
 
     json_writer_init(&json, &text);
@@ -281,9 +280,7 @@ static int digest_of(const struct json_value *tools, unsigned char out_digest[SH
     r = json_writer_finish(&json);
     if (r < 0)
         return r;
-    sha256_init(&hash);
-    sha256_add(&hash, buf_view(&text));
-    sha256_end(&hash, out_digest);
+    sha256_of(buf_view(&text), out_digest);
     return 0;
 }
 

@@ -3,12 +3,19 @@
 
 enum { NAME_SHOWN_BYTES = 64 };
 
-const struct catalog_tool *catalog_find(struct str name)
+const struct catalog_tool *catalog_find_any(struct str name)
 {
     for (size_t i = 0; i < catalog_tool_count; i++)
         if (str_eq(catalog_tools[i].name, name))
             return &catalog_tools[i];
     return NULL;
+}
+
+const struct catalog_tool *catalog_find(struct str name)
+{
+    const struct catalog_tool *tool = catalog_find_any(name);
+
+    return tool != NULL && !tool->is_internal ? tool : NULL;
 }
 
 /* The option of the programs that offer tools. */

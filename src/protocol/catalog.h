@@ -65,6 +65,7 @@ struct catalog_tool {
     int id; /* TOOL_READ_FILE, …: protocol/toolids.h, generated; the index in catalog_tools */
     enum catalog_group group;
     const char *provider; /* the family that implements it: see call/provider.h */
+    bool is_internal;     /* a step of another tool, which no client can call */
     struct str name;
     struct str description;
     struct str input_schema;  /* JSON */
@@ -80,8 +81,17 @@ struct catalog_tool {
 extern const struct catalog_tool catalog_tools[];
 extern const size_t catalog_tool_count;
 
-/* NULL if there is no tool of that name. */
+/*
+ * The tools of a workspace, which an agent has instead of those above and which share some of their
+ * names. Their numbers are WORKSPACE_TOOL_READ_FILE, …: protocol/workspacetoolids.h.
+ */
+extern const struct catalog_tool workspace_tools[];
+extern const size_t workspace_tool_count;
+
+/* NULL if there is no tool of that name that a client can call. */
 const struct catalog_tool *catalog_find(struct str name);
+/* Same, with the internal ones: for messages between our own processes. */
+const struct catalog_tool *catalog_find_any(struct str name);
 
 /*
  * Why a tool that is not offered cannot be called: there is none of that name, or the user did not

@@ -511,12 +511,9 @@ static int put_policy(struct buf *out)
 {
     cleanup_buf struct buf hash = BUF_INIT(SMALL_TEXT_BYTES);
     unsigned char digest[SHA256_BYTES];
-    struct sha256 state;
     int r;
 
-    sha256_init(&state);
-    sha256_add(&state, str_from(report_style));
-    sha256_end(&state, digest);
+    sha256_of(str_from(report_style), digest);
     r = base64_append(&hash, (struct str){(const char *)digest, sizeof(digest)});
     if (r == 0)
         r = buf_printf(out,

@@ -312,6 +312,27 @@ static int open_folders(struct session *session, struct arena *arena,
     return r;
 }
 
+/* Without it there are no uploads and downloads; everything else works. */
+static int open_staging(struct session *session, const struct session_config *config,
+                        struct err *err)
+{
+    struct session_staging *staging = &session->staging;
+    int r = 0;
+
+    if (!config->has_staging || session->state.is_full)
+        return 0;
+    if (config->staging_dir == NULL &&
+        session_staging_make(staging, session->state.authority, NULL) < 0) {
+        session_staging_close(staging); /* no room on the disk */
+        return 0;
+    }
+    if (!config->has_tools_elsewhere)
+        r = session_staging_open(staging, session->state.authority,
+                                 config->staging_dir != NULL ? config->staging_dir : staging->path,
+                                 err);
+    return r;
+}
+
 static int open_all(struct session *session, const struct session_config *config, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(PATTERNS_MAX_BYTES);
@@ -322,6 +343,7 @@ static int open_all(struct session *session, const struct session_config *config
         .max_lines = config->max_lines,
         .max_matches = config->max_matches,
         .result_form = config->result_form,
+        .media = config->media,
     };
     const struct session_state_config state_config = {.state_dir = config->state_dir,
                                                       .is_recorded_elsewhere =
@@ -341,6 +363,8 @@ static int open_all(struct session *session, const struct session_config *config
         r = find_folders(session, config, err);
     if (r == 0)
         r = open_folders(session, &arena, config, folders, err);
+    if (r == 0)
+        r = open_staging(session, config, err);
     if (r < 0 || config->has_tools_elsewhere)
         return r;
     box.authority = session->state.authority;
@@ -351,6 +375,8 @@ static int open_all(struct session *session, const struct session_config *config
     box.folders = folders;
     box.folder_count = session->folder_count;
     box.client_roots = session->client_roots;
+    box.uploads = session->staging.uploads;
+    box.downloads = session->staging.downloads;
     box.searches_sensitive = config->consent != NULL
                                  ? config->consent->modes.sensitive == PERMISSION_ALLOW
                                  : config->searches_sensitive;
@@ -381,6 +407,7 @@ void session_close(struct session *session)
     if (session == NULL)
         return;
     toolbox_free(session->box);
+    session_staging_close(&session->staging);
     for (size_t i = 0; i < session->folder_count; i++) {
         authority_scope_free(session->folders[i].files);
         authority_scope_free(session->folders[i].names);
@@ -418,11 +445,12 @@ const char *session_folder_warning(const struct session_folder *folder)
 int session_confine(const struct session *session, const struct session_walls *walls,
                     struct confine_report *out_report, struct err *err)
 {
-    struct landlock_place places[SESSION_MAX_FOLDERS + 2];
+    struct landlock_place places[SESSION_MAX_FOLDERS + 3];
     size_t count = 0;
     struct confine_plan plan = {
         .places = places,
-        .changes_files = session->may_write || session->keeps_rules,
+        .changes_files =
+            session->may_write || session->keeps_rules || session->staging.uploads != NULL,
         .answers_connections = walls->answers_connections,
         .passes_messages = walls->passes_messages,
         .has_closed_fds = true,
@@ -437,6 +465,9 @@ int session_confine(const struct session *session, const struct session_walls *w
     }
     places[count++] = (struct landlock_place){.path = session->state.state_path,
                                               .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE};
+    if (session->staging.path[0] != '\0')
+        places[count++] = (struct landlock_place){.path = session->staging.path,
+                                                  .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE};
     if (session->settings != NULL)
         places[count++] = (struct landlock_place){
             .path = settings_file_dir(session->settings),

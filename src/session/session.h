@@ -20,6 +20,7 @@
 #include "gatehouse/authority.h"
 #include "isolate/confine.h"
 #include "permission/rules/keeper.h"
+#include "session/staging.h"
 #include "session/state.h"
 
 /* Present if this process decides about calls, by these modes and the user's rules. */
@@ -44,6 +45,8 @@ struct session_config {
     const char *session;        /* the acting session's id, for the audit log */
     bool is_recorded_elsewhere; /* keep no audit log here */
     bool has_tools_elsewhere;   /* create no toolbox here */
+    bool has_staging;           /* files go to and from a browser: see session->staging */
+    const char *staging_dir;    /* then: made by another process; NULL: made here */
     bool heeds_client_roots;    /* the client may narrow the folders: see session->client_roots */
     bool searches_sensitive;    /* without consent here: see files/toolbox.h */
     const char *const *denied;  /* globs, NULL-terminated; or NULL */
@@ -56,6 +59,7 @@ struct session_config {
     uint64_t max_lines;
     uint64_t max_matches;
     enum toolresult_form result_form;
+    struct media_client *media; /* for the toolbox, which the caller frees after it; or NULL */
 };
 
 struct session_folder {
@@ -75,6 +79,7 @@ struct session {
     struct settings_findings findings;
     struct keeper *keeper; /* NULL: another process decides and sends no rules */
     struct session_state state;
+    struct session_staging staging;
     struct client_roots *client_roots; /* NULL: clients cannot narrow the folders */
     enum toolresult_form result_form;
     struct toolbox *box; /* NULL: in another process */

@@ -110,14 +110,11 @@ int typed_reason(struct str bytes, bool is_closing, char out_reason[TYPED_REASON
     cleanup_buf struct buf ends = BUF_INIT(TYPED_REASON_BYTES);
     unsigned char digest[SHA256_BYTES];
     char hex[2 * SHA256_BYTES + 1];
-    struct sha256 sha;
     int r = add_ends(bytes, &ends);
 
     if (r < 0)
         return r;
-    sha256_init(&sha);
-    sha256_add(&sha, bytes);
-    sha256_end(&sha, digest);
+    sha256_of(bytes, digest);
     hex_text(hex, digest, sizeof(digest));
     snprintf(out_reason, TYPED_REASON_BYTES,
              "input for a running job: %zu bytes%s, SHA-256 %s: %.*s", bytes.len,
