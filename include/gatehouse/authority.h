@@ -666,6 +666,37 @@ int authority_move_in(struct authority_scope *scope, struct str to, struct autho
 int authority_copy_in_fd(struct authority_scope *scope, struct str to, int fd,
                          const struct authority_move_options *options, struct err *err);
 
+/* A file, directory or link that was copied. */
+struct authority_duplicated {
+    struct str name; /* relative to the copied directory */
+    struct authority_stat from;
+    struct authority_stat to; /* of a directory: the same */
+};
+
+/* All functions may be NULL. Names are relative to the copied directory. */
+struct authority_duplicate_options {
+    /* Whether to copy it, and what is in it. Called for files once they are open. */
+    bool (*admits)(void *data, struct str name, const struct authority_stat *about);
+    /* A nonzero return stops and is returned. Not called for what `admits` leaves out. */
+    int (*copied)(void *data, const struct authority_duplicated *entry);
+    /* Reports what cannot be copied: devices and the like, unreadable files, other mounts. */
+    void (*missed)(void *data, struct str name, int code);
+    void *data;
+    bool make_parents;
+    const struct cancel *cancel;
+};
+/*
+ * Copies a directory of `source`, with everything in it, to `to`, which must be missing or an empty
+ * directory, and appears complete: as a reflink of each file where the file system can do that, and
+ * holes as holes. Files keep modes (without set-id bits), attributes, owners where permitted, and
+ * times. A link is copied as it is, wherever it leads, and never followed; a file with several
+ * names becomes several files. A file that is written to in the meantime is copied again, a few
+ * times. Nothing is synced: a power cut may lose the copy, as with cp(1).
+ */
+int authority_duplicate(struct authority_scope *scope, struct str to,
+                        struct authority_scope *source, struct str from,
+                        const struct authority_duplicate_options *options, struct err *err);
+
 struct authority_remove_options {
     bool is_recursive;
     bool may_miss;

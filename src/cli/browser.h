@@ -6,7 +6,12 @@
 #include "base/options/options.h"
 #include "cli/programs.h"
 
-enum { BROWSER_OPTION_STATE_DIR, BROWSER_OPTIONS };
+enum {
+    BROWSER_OPTION_STATE_DIR,
+    BROWSER_OPTION_STAGING_DIR,
+    BROWSER_OPTION_HEADLESS,
+    BROWSER_OPTIONS
+};
 
 extern const struct option browser_options[BROWSER_OPTIONS];
 

@@ -135,6 +135,11 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                         .group = "Consent",
                                         .help = "the browser that they start: chromium, chrome, "
                                                 "brave or edge"},
+    [CONNECT_OPTION_BROWSER_HEADLESS] = {.name = "browser-headless",
+                                         .env = "GATEHOUSE_BROWSER_HEADLESS",
+                                         .fallback = "yes",
+                                         .group = "Consent",
+                                         .help = "it opens no windows on your display"},
     [CONNECT_OPTION_CONFIRMATION] =
         {.name = "permission-confirmation",
          .type = OPTION_CHOICE,

@@ -30,6 +30,13 @@ const struct option hostfs_options[HOSTFS_OPTIONS] = {
     [HOSTFS_OPTION_SERVER_DIR] = {.name = "server-dir",
                                   .type = OPTION_DIR,
                                   .help = "directory of the server's state: no request reaches it"},
+    [HOSTFS_OPTION_FEATURES] = {.name = "features",
+                                .type = OPTION_INT,
+                                .min = 0,
+                                .max = UINT16_MAX,
+                                .fallback = "0",
+                                .help = "what works on this machine, as another process of the "
+                                        "server found out"},
     [HOSTFS_OPTION_LOG_LEVEL] = {.name = "log-level",
                                  .type = OPTION_CHOICE,
                                  .choices = shared_levels,

@@ -37,7 +37,7 @@ static void fail(struct output *output, int errno_value)
     keep(output, err_from_errno(errno_value));
 }
 
-static void flush(struct output *output)
+void output_flush(struct output *output)
 {
     struct str text = buf_view(&output->text);
 
@@ -82,12 +82,12 @@ void output_line_end(struct output *output)
 {
     output_str(output, STR("\n"));
     if (output->text.len >= OUTPUT_FLUSH_BYTES)
-        flush(output);
+        output_flush(output);
 }
 
 int output_finish(struct output *output, struct err *err)
 {
-    flush(output);
+    output_flush(output);
     if (output->error == 0)
         return 0;
     return err_set(err, output->error, "cannot write: %s",

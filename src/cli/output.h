@@ -46,6 +46,9 @@ void output_shown(struct output *output, struct str text, unsigned rule);
 /* Ends a line; flushes if the buffer is full enough. */
 void output_line_end(struct output *output);
 
+/* Writes what there is so far: for text without line ends. */
+void output_flush(struct output *output);
+
 /* Writes everything; returns 0 or the first error, with a message in `err`. */
 int output_finish(struct output *output, struct err *err);
 

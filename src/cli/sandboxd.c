@@ -27,8 +27,13 @@ const struct option sandboxd_options[SANDBOXD_OPTIONS] = {
                                    .env = "GATEHOUSE_SANDBOX_DISK_SIZE",
                                    .min = 16 << 20,
                                    .max = INT64_C(1) << 44,
-                                   .help = "limit of the files of each new sandbox (as root); "
-                                           "without it only the disk limits them"},
+                                   .help = "limit of the files of each new sandbox (as root, or "
+                                           "with --disk-in-memory); without it only the disk "
+                                           "limits them"},
+    [SANDBOXD_OPTION_DISK_IN_MEMORY] = {.name = "disk-in-memory",
+                                        .env = "GATEHOUSE_SANDBOX_DISK_IN_MEMORY",
+                                        .help = "keep the files of sandboxes in memory, limited; "
+                                                "they are gone when a sandbox stops"},
     [SANDBOXD_OPTION_TOTAL_MEMORY] = {.name = "total-memory",
                                       .type = OPTION_BYTES,
                                       .env = "GATEHOUSE_SANDBOX_TOTAL_MEMORY",
@@ -73,6 +78,13 @@ const struct option sandboxd_options[SANDBOXD_OPTIONS] = {
                                    .fallback = "none",
                                    .help = "network of the steps of images; host: the host's, for "
                                            "steps that download"},
+    [SANDBOXD_OPTION_PREVIEW_URL] = {.name = "preview-url",
+                                     .type = OPTION_TEXT,
+                                     .env = "GATEHOUSE_SANDBOX_PREVIEW_URL",
+                                     .placeholder = "URL",
+                                     .help = "like https://preview.example: names below it lead "
+                                             "to ports of sandboxes, each with an origin of its "
+                                             "own (default: paths of the service do)"},
     [SANDBOXD_OPTION_ALLOW_WEAKER] = {.name = "allow-weaker",
                                       .env = "GATEHOUSE_SANDBOX_ALLOW_WEAKER",
                                       .help = "serve even if this machine cannot isolate as well "

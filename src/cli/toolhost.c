@@ -36,6 +36,10 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
     [TOOLHOST_OPTION_RECORD_DIR] = {.name = "record-dir",
                                     .type = OPTION_DIR,
                                     .help = "directory of its audit log: no call reaches it"},
+    [TOOLHOST_OPTION_STAGING_DIR] = {.name = "staging-dir",
+                                     .type = OPTION_DIR,
+                                     .help = "where files wait on their way to and from a "
+                                             "browser"},
     [TOOLHOST_OPTION_LOG_LEVEL] = {.name = "log-level",
                                    .type = OPTION_CHOICE,
                                    .choices = shared_levels,

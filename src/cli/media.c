@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/media.h"
+
+static const char *const jobs[] = {"image", "document", "text", NULL};
+
+const struct option media_options[MEDIA_OPTIONS] = {
+    [MEDIA_OPTION_JOB] = {.name = "job",
+                          .type = OPTION_CHOICE,
+                          .choices = jobs,
+                          .help = "which kind of request comes"},
+};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The options of `gatehouse workspace`: one table for the front door, which shows help and
+ * completions, runs `sh` and starts the program for the rest, and for gatehouse-workspace. Also
+ * where the copies are, which other programs need to know too.
+ */
+#ifndef CLI_WORKSPACE_H
+#define CLI_WORKSPACE_H
+
+#include <limits.h>
+
+#include "base/err.h"
+#include "base/options/options.h"
+#include "cli/programs.h"
+
+enum {
+    WORKSPACE_NEW,
+    WORKSPACE_LS,
+    WORKSPACE_PATH,
+    WORKSPACE_SH,
+    WORKSPACE_MCP,
+    WORKSPACE_CP,
+    WORKSPACE_DIFF,
+    WORKSPACE_APPLY,
+    WORKSPACE_UNDO,
+    WORKSPACE_RM,
+    WORKSPACE_COMMANDS
+};
+
+/* Every command has this one first. */
+enum { WORKSPACE_STATE_DIR, WORKSPACE_SHARED_OPTIONS };
+
+enum {
+    WORKSPACE_NEW_NAME = WORKSPACE_SHARED_OPTIONS,
+    WORKSPACE_NEW_WITHOUT_GIT,
+    WORKSPACE_NEW_WITH_SENSITIVE,
+    WORKSPACE_NEW_OPTIONS
+};
+enum { WORKSPACE_LS_JSON = WORKSPACE_SHARED_OPTIONS, WORKSPACE_LS_OPTIONS };
+enum { WORKSPACE_SH_NET = WORKSPACE_SHARED_OPTIONS, WORKSPACE_SH_OPTIONS };
+enum {
+    WORKSPACE_DIFF_STAT = WORKSPACE_SHARED_OPTIONS,
+    WORKSPACE_DIFF_JSON,
+    WORKSPACE_DIFF_OPTIONS
+};
+enum {
+    WORKSPACE_APPLY_YES = WORKSPACE_SHARED_OPTIONS,
+    WORKSPACE_APPLY_OVERWRITE,
+    WORKSPACE_APPLY_OPTIONS
+};
+enum { WORKSPACE_RM_FORCE = WORKSPACE_SHARED_OPTIONS, WORKSPACE_RM_OPTIONS };
+
+extern const struct option_command workspace_commands[WORKSPACE_COMMANDS];
+
+/* As a row of a table. */
+#define WORKSPACE_COMMAND                                                                          \
+    {                                                                                              \
+        .name = "workspace", .summary = WORKSPACE_SUMMARY, .commands = workspace_commands,         \
+        .command_count = WORKSPACE_COMMANDS                                                        \
+    }
+
+enum { WORKSPACE_NAME_BYTES = 64 };
+
+/* Letters, digits, hyphens and underscores, with a letter or digit first. */
+bool workspace_is_name(const char *name);
+
+/* The folder of all copies that belong to this absolute state directory: beside it, since no agent
+ * may see anything in it. */
+int workspace_copies_dir(const char *state_path, char out_path[PATH_MAX], struct err *err);
+
+/*
+ * The folder of one copy, by the state directory that an option names or the user's default.
+ * ERR_INVALID_ARGUMENT for what cannot be a name. Looks at no file.
+ */
+int workspace_copy_path(const char *state_dir, const char *name, char out_path[PATH_MAX],
+                        struct err *err);
+
+#endif
