@@ -197,20 +197,6 @@ static int work(struct program *program, struct err *err)
 
 /* ---- the order of things ---- */
 
-static int confine(const char *path, struct err *err)
-{
-    const struct landlock_place places[] = {
-        {.path = path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
-    };
-    const struct confine_plan plan = {.places = places,
-                                      .place_count = array_size(places),
-                                      .changes_files = true,
-                                      .has_closed_fds = true};
-    struct confine_report report;
-
-    return confine_process(&plan, &report, err);
-}
-
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
     struct program program = {.values = values,
@@ -227,7 +213,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     if (r == 0)
         r = serveraudit_open(&program.audit, path, err);
     if (r == 0)
-        r = confine(path, err);
+        r = confine_to_directories((const char *const[]){path}, 1, err);
     if (r == 0)
         r = find_user(&program, err);
     if (r == 0)

@@ -38,21 +38,6 @@ static void directory_of(const char *path, char out_directory[PATH_MAX])
     out_directory[len] = '\0';
 }
 
-static int confine(const char *state, const char *directory, struct err *err)
-{
-    const struct landlock_place places[] = {
-        {.path = state, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
-        {.path = directory, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
-    };
-    const struct confine_plan plan = {.places = places,
-                                      .place_count = array_size(places),
-                                      .changes_files = true,
-                                      .has_closed_fds = true};
-    struct confine_report report;
-
-    return confine_process(&plan, &report, err);
-}
-
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
     const char *given = options_argument(values, BACKUP_ARGUMENT_FILE);
@@ -71,7 +56,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     if (r < 0)
         return r;
     directory_of(file, directory);
-    r = confine(state, directory, err);
+    r = confine_to_directories((const char *const[]){state, directory}, 2, err);
     if (r == 0)
         r = store_backup_write(backup, file, err);
     store_backup_close(backup);

@@ -7,7 +7,6 @@
  * so it is confined before it reads anything.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,8 +46,11 @@ static int serve(void *data)
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
     const int kept[] = {STDERR_FILENO, COMPANION_FD};
-    struct browser_keeper_config config = {.state_dir =
-                                               options_text(values, BROWSER_OPTION_STATE_DIR)};
+    struct browser_keeper_config config = {
+        .state_dir = options_text(values, BROWSER_OPTION_STATE_DIR),
+        .staging_dir = options_text(values, BROWSER_OPTION_STAGING_DIR),
+        .is_headless = options_is_on(values, BROWSER_OPTION_HEADLESS),
+    };
     int ends[2];
     int r = confine_close_fds(kept, array_size(kept), err);
 
@@ -79,9 +81,6 @@ static const struct runner runner = {
 
 int main(int argc, char **argv)
 {
-    companion_wake_with_parent();
-    /* Signals from a terminal to all its programs are for the front end: it closes the socket. */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+    companion_follow_parent();
     return runner_main(&runner, argc, argv);
 }

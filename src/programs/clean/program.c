@@ -45,21 +45,6 @@ static int open_folder(struct session_state *state, const char *directory, char 
                  : 0;
 }
 
-static int confine(const struct session_state *state, const char *folder, struct err *err)
-{
-    const struct landlock_place places[] = {
-        {.path = folder, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
-        {.path = state->state_path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
-    };
-    const struct confine_plan plan = {.places = places,
-                                      .place_count = array_size(places),
-                                      .changes_files = true,
-                                      .has_closed_fds = true};
-    struct confine_report report;
-
-    return confine_process(&plan, &report, err);
-}
-
 static int clean(struct session_state *state, const char *directory, struct err *err)
 {
     cleanup_with(free_scope) struct authority_scope *scope = NULL;
@@ -71,7 +56,7 @@ static int clean(struct session_state *state, const char *directory, struct err 
         authority_sweep(state->authority, SWEPT_ENTRIES, NULL);
     r = open_folder(state, directory, folder, &scope, err);
     if (r == 0)
-        r = confine(state, folder, err);
+        r = confine_to_directories((const char *const[]){folder, state->state_path}, 2, err);
     if (r == 0)
         r = authority_clean(scope, NULL, &removed, err);
     if (r == 0 && printf("removed %" PRIu64 " leftover%s\n", removed, removed == 1 ? "" : "s") < 0)

@@ -6,7 +6,9 @@
 
 #include "base/jsonwrite.h"
 #include "browser/browsertools.h"
+#include "browser/upload.h"
 #include "call/engine.h"
+#include "call/joint.h"
 #include "call/workers.h"
 #include "loop/timer.h"
 #include "permission/confirmation.h"
@@ -34,7 +36,8 @@ struct calls {
     struct browser_tools *browser;
     struct open_questions questions;
     struct workers *workers;
-    struct executor *executors[2];
+    struct joint *joint;
+    struct executor *executors[3];
     struct call_engine *engine;
     atomic_uint running; /* jobs on workers, including hanging ones */
     atomic_uint changing;
@@ -519,8 +522,9 @@ static int make_browser(struct calls *calls)
         .keeper = calls->config.keeper,
         .form = TOOLRESULT_JSON,
         .recorded = calls->config.recorded,
-        .is_headless = true,
         .default_browser = calls->config.default_browser,
+        .staging_dir = calls->config.staging_dir,
+        .credentials = calls->config.credentials,
         .own_port = calls->config.own_port,
         .server_host = calls->config.server_host,
         .server_port = calls->config.server_port,
@@ -583,9 +587,19 @@ static int make_engine(struct calls *calls)
         .on_progress = on_progress,
         .data = calls,
     };
+    int r;
 
-    calls->executors[0] = config->files;
-    calls->executors[1] = workers_executor(calls->workers);
+    r = joint_new(&(struct joint_config){.first = config->files,
+                                         .second = workers_executor(calls->workers),
+                                         .first_tool = browser_upload_first_tool,
+                                         .write_arguments = browser_upload_write_arguments},
+                  &calls->joint);
+    if (r < 0)
+        return r;
+    calls->executors[0] =
+        joint_executor(calls->joint); /* before the one that has its second half */
+    calls->executors[1] = config->files;
+    calls->executors[2] = workers_executor(calls->workers);
     return call_engine_new(&engine, &calls->engine);
 }
 
@@ -624,6 +638,8 @@ bool calls_stop_workers(struct calls *calls)
     calls->config.shell = NULL; /* it may be freed before this */
     call_engine_free(calls->engine);
     calls->engine = NULL;
+    joint_free(calls->joint);
+    calls->joint = NULL;
     workers_free(calls->workers);
     calls->workers = NULL;
     return atomic_load(&calls->running) == 0;

@@ -11,6 +11,7 @@
 #include "asking/noticeboard.h"
 #include "base/jsonwrite.h"
 #include "base/log.h"
+#include "browser/browsertools.h"
 #include "browser/client.h"
 #include "call/executor.h"
 #include "gatehouse/authority.h"
@@ -44,11 +45,13 @@ struct calls_ended {
 struct calls_config {
     struct loop *loop;
     const struct log *log;
-    struct executor *files;         /* the toolhost; must outlive the calls */
-    struct shell *shell;            /* NULL: commands are not available */
-    struct screen_client *screen;   /* NULL: there is none, or it is denied */
-    struct browser_client *browser; /* the same */
-    const char *default_browser;    /* by name; empty: the first one there is */
+    struct executor *files;                        /* the toolhost; must outlive the calls */
+    struct shell *shell;                           /* NULL: commands are not available */
+    struct screen_client *screen;                  /* NULL: there is none, or it is denied */
+    struct browser_client *browser;                /* the same */
+    const char *default_browser;                   /* by name; empty: the first one there is */
+    const char *staging_dir;                       /* of files to and from its pages; empty: none */
+    const struct browser_credentials *credentials; /* of the server; must outlive the calls */
     /* Where no page may go: our own port (0: none), and the server. */
     uint16_t own_port;
     const char *server_host;

@@ -106,6 +106,7 @@ static int merge_modes(const struct option_values *values, const struct settings
                 (enum permission_mode)options_choice(values, group_options[i].option);
     if (!options_is_on(values, CONNECT_OPTION_BROWSER))
         choices->modes.of[CATALOG_BROWSER] = PERMISSION_DENY;
+    choices->is_browser_headless = options_is_on(values, CONNECT_OPTION_BROWSER_HEADLESS);
     if (browser != NULL)
         snprintf(choices->browser, sizeof(choices->browser), "%s", browser);
     merge_write(values, settings, choices);

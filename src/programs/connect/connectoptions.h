@@ -25,6 +25,7 @@ struct connect_choices {
     struct permission_modes modes; /* effective ones, with write access considered */
     bool has_write_access;
     char browser[16]; /* the one to start; empty: the first one there is */
+    bool is_browser_headless;
     enum log_level log_level;
     struct settings_findings findings;
     char warnings[CONNECT_CHOICES_WARNINGS]

@@ -60,7 +60,8 @@ static bool offers(void *data, const struct catalog_tool *tool)
 {
     const struct gateway_session *session = data;
 
-    return session->config.choices->modes.of[tool->group] != PERMISSION_DENY &&
+    return !tool->is_internal &&
+           session->config.choices->modes.of[tool->group] != PERMISSION_DENY &&
            calls_have(session->calls, tool);
 }
 
@@ -558,6 +559,29 @@ static int make_connection(struct gateway_session *session, struct err *err)
     return connection_new(&connection, &session->connection, err);
 }
 
+/* ---- credentials ---- */
+
+static int create_credential(void *data, struct buf *body, gateway_credential_fn *done,
+                             void *context, void **out_handle, struct err *err)
+{
+    const struct gateway_session *session = data;
+    struct gateway_credential *credential;
+    int r;
+
+    if (session->connection == NULL)
+        return err_set(err, ERR_CONNECTION_LOST, "there is no session with a server");
+    r = gateway_create_credential(connection_gateway(session->connection), body, done, context,
+                                  &credential, err);
+    if (r == 0)
+        *out_handle = credential;
+    return r;
+}
+
+static void cancel_credential(void *handle)
+{
+    gateway_credential_cancel(handle);
+}
+
 static int begin(struct gateway_session *session, struct err *err)
 {
     const struct gateway_session_config *config = &session->config;
@@ -569,6 +593,8 @@ static int begin(struct gateway_session *session, struct err *err)
         .screen = session->screen,
         .browser = session->browser,
         .default_browser = config->choices->browser,
+        .staging_dir = session->file_session->staging.path,
+        .credentials = &session->credentials,
         .own_port = config->own_port,
         .server_host = config->url.host,
         .server_port = config->url.port,
@@ -586,8 +612,11 @@ static int begin(struct gateway_session *session, struct err *err)
         .job_output = on_job_output,
         .data = session,
     };
-    int r = calls_new(&calls, &session->calls);
+    int r;
 
+    session->credentials = (struct browser_credentials){
+        .create = create_credential, .cancel = cancel_credential, .data = session};
+    r = calls_new(&calls, &session->calls);
     if (r == 0)
         r = queries_new(&(struct queries_config){.loop = config->loop,
                                                  .log = config->log,

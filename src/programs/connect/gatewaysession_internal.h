@@ -35,6 +35,7 @@ struct gateway_session {
     struct commands *commands;      /* NULL: commands are not available */
     struct screen_client *screen;   /* NULL: there is none, or it is denied */
     struct browser_client *browser; /* the same */
+    struct browser_credentials credentials;
     struct ready_watch *rules;
     char host_state[PATH_MAX];
     char numbers[3][GATEWAY_SESSION_NUMBER_BYTES];

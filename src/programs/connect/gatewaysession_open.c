@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "browser/installed.h"
 #include "cli/shared.h"
 #include "cli/status.h"
 #include "isolate/companion.h"
@@ -29,6 +30,8 @@ int gateway_session_open_files(struct gateway_session *session, struct err *err)
         .state_dir = choices->state_dir,
         .session = session->name,
         .has_tools_elsewhere = true,
+        .has_staging = choices->modes.of[CATALOG_BROWSER] != PERMISSION_DENY &&
+                       browser_installed(STR_EMPTY) != NULL,
         .consent = &consent,
     };
     int r = session_open(&config, &session->file_session, err);
@@ -109,11 +112,13 @@ void gateway_session_open_screen(struct gateway_session *session)
 /* It starts with the first call: few sessions need one. */
 void gateway_session_open_browser(struct gateway_session *session)
 {
-    const struct browser_client_config config = {.libexec = session->config.libexec,
-                                                 .state_dir =
-                                                     session->file_session->state.state_path,
-                                                 .error_fd = STDERR_FILENO,
-                                                 .is_lazy = true};
+    const struct browser_client_config config = {
+        .libexec = session->config.libexec,
+        .state_dir = session->file_session->state.state_path,
+        .staging_dir = session->file_session->staging.path,
+        .is_headless = session->config.choices->is_browser_headless,
+        .error_fd = STDERR_FILENO,
+        .is_lazy = true};
     struct err why = ERR_INIT;
 
     if (session->config.choices->modes.of[CATALOG_BROWSER] == PERMISSION_DENY)
@@ -148,6 +153,8 @@ int gateway_session_write_words(struct gateway_session *session, struct err *err
     add_words(session, &count, "--max-lines", session->numbers[2]);
     add_words(session, &count, "--state-dir", session->host_state);
     add_words(session, &count, "--record-dir", file_session->state.state_path);
+    if (file_session->staging.path[0] != '\0')
+        add_words(session, &count, "--staging-dir", file_session->staging.path);
     if (file_session->settings != NULL)
         add_words(session, &count, "--settings-dir", settings_file_dir(file_session->settings));
     /* Its messages below that level are about the protocol. */

@@ -39,7 +39,7 @@ static void take_tools(struct hostlink *link, const struct json_value *ready)
         return;
     json_each_item (item, tools) {
         const struct catalog_tool *tool =
-            item->type == JSON_STRING ? catalog_find(json_str(item)) : NULL;
+            item->type == JSON_STRING ? catalog_find_any(json_str(item)) : NULL;
 
         /*
          * Tools of other families are ignored. By name, since this program does not link the file

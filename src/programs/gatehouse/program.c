@@ -30,12 +30,14 @@
 #include "cli/status.h"
 #include "cli/stopinput.h"
 #include "cli/user.h"
+#include "cli/workspace.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/doctor.h"
 #include "programs/gatehouse/sandbox.h"
 #include "programs/gatehouse/start.h"
 #include "programs/gatehouse/status.h"
 #include "programs/gatehouse/up.h"
+#include "programs/gatehouse/workspace.h"
 
 enum {
     EXIT_WRONG_USE = 2,
@@ -357,6 +359,10 @@ int main(int argc, char **argv)
                        values->command == &sandbox_commands[SANDBOX_CHECK]
                    ? sandbox_run(values)
                    : become_for_service(values, argv + 1);
+    if (values->command == &workspace_commands[WORKSPACE_SH] && !is_about_us)
+        return workspace_shell(&program, values);
+    if (values->command == &workspace_commands[WORKSPACE_MCP] && !is_about_us)
+        return workspace_serve(values);
     if (command_of(values) == &commands[COMMAND_UP] && !is_about_us)
         return up_run(values);
     if (run(values, argv + 1, &out, &err) < 0) {

@@ -339,7 +339,7 @@ static int make_parts(struct host *host)
 int host_new(const struct host_config *config, struct host **out_host)
 {
     struct host *host = calloc(1, sizeof(*host));
-    char features;
+    char ready[HOSTFS_READY_BYTES];
     int r;
 
     if (host == NULL)
@@ -356,8 +356,8 @@ int host_new(const struct host_config *config, struct host **out_host)
         host_free(host);
         return r;
     }
-    features = (char)config->hostfs->features;
-    send_frame(host, 0, HOSTFS_READY, (struct str){&features, sizeof(features)}, STR_EMPTY);
+    hostfs_write_ready(config->hostfs->features, ready);
+    send_frame(host, 0, HOSTFS_READY, (struct str){ready, sizeof(ready)}, STR_EMPTY);
     *out_host = host;
     return 0;
 }

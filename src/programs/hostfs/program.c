@@ -17,6 +17,7 @@
 #include "isolate/confine.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
+#include "media/client.h"
 #include "programs/hostfs/host.h"
 #include "session/session.h"
 #include "session/state.h"
@@ -35,6 +36,7 @@ struct program {
     struct session_state state;
     struct authority_scope *scope;
     char root_path[PATH_MAX]; /* empty for files in memory */
+    struct media_client *media;
     struct hostfs hostfs;
     struct host *host;
     struct timer flush;
@@ -146,6 +148,35 @@ static int open_files(struct program *program, const struct option_values *value
     return r == 0 ? open_root(program, values, err) : r;
 }
 
+/* ---- images and documents: gatehouse-media works on them, and is asked what it can do here ----
+ */
+
+static unsigned find_features(struct media_client *media)
+{
+    struct media_abilities found;
+    unsigned features = HOSTFS_HAS_ARCHIVE;
+
+    media_probe(media, &found);
+    if (found.formats != 0)
+        features |= HOSTFS_HAS_IMAGE | found.formats << HOSTFS_FORMAT_SHIFT;
+    if (found.has_documents)
+        features |= HOSTFS_HAS_PDF;
+    return features;
+}
+
+static int open_media(struct program *program, const struct option_values *values, struct err *err)
+{
+    int r = media_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, &program->media, err);
+
+    if (r < 0)
+        return r;
+    program->hostfs.media = program->media;
+    program->hostfs.features = (unsigned)options_int(values, HOSTFS_OPTION_FEATURES);
+    if (program->hostfs.features == 0)
+        program->hostfs.features = find_features(program->media);
+    return 0;
+}
+
 static int confine(struct program *program, struct err *err)
 {
     struct landlock_place places[2] = {
@@ -213,6 +244,7 @@ static void close_all(struct program *program)
                   LOG_INT("threads", atomic_load(&running)));
         _exit(EXIT_FAILURE);
     }
+    media_client_free(program->media);
     authority_scope_free(program->scope);
     session_state_close(&program->state);
 }
@@ -221,8 +253,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
 {
     struct program program = {
         .state = {.audit_dir_fd = -1},
-        .hostfs = {.max_file_bytes = (uint64_t)options_int(values, HOSTFS_OPTION_MAX_FILE_SIZE),
-                   .features = HOSTFS_HAS_ARCHIVE},
+        .hostfs = {.max_file_bytes = (uint64_t)options_int(values, HOSTFS_OPTION_MAX_FILE_SIZE)},
     };
     int r;
 
@@ -232,6 +263,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     log_init(&program.log, STDERR_FILENO, shared_log_level(values, HOSTFS_OPTION_LOG_LEVEL),
              &clock_system);
     r = take_descriptors(&program, values, err);
+    if (r == 0)
+        r = open_media(&program, values, err);
     if (r == 0)
         r = open_files(&program, values, err);
     program.hostfs.scope = program.scope;
@@ -255,9 +288,6 @@ static const struct runner runner = {
 
 int main(int argc, char **argv)
 {
-    companion_wake_with_parent();
-    /* Signals from a terminal to all its programs are for the server: it closes the socket. */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+    companion_follow_parent();
     return runner_main(&runner, argc, argv);
 }

@@ -20,20 +20,24 @@ enum {
 
 static bool has_tool(const struct front_config *config, const struct catalog_tool *tool)
 {
-    return toolbox_has(config->box, tool) ||
+    return (config->workspace == NULL && toolbox_has(config->box, tool)) ||
            (config->shell != NULL && provider_owns(&shell_provider, tool)) ||
            (config->screen != NULL && provider_owns(&screen_provider, tool)) ||
-           (config->browser != NULL && provider_owns(&browser_provider, tool));
+           (config->browser != NULL && provider_owns(&browser_provider, tool) &&
+            browser_tools_offer(tool, config->staging_dir[0] != '\0', false));
 }
 
 static int choose_tools(struct about *about, const struct front_config *config)
 {
-    about->tools = calloc(catalog_tool_count, sizeof(*about->tools));
+    about->tools = calloc(catalog_tool_count + workspace_tool_count, sizeof(*about->tools));
     if (about->tools == NULL)
         return ERR_NO_MEMORY;
     about->server.offer.tools = about->tools;
+    for (size_t i = 0; i < workspace_tool_count && config->workspace != NULL; i++)
+        if (config->modes->of[workspace_tools[i].group] != PERMISSION_DENY)
+            about->tools[about->server.offer.tool_count++] = &workspace_tools[i];
     for (size_t i = 0; i < catalog_tool_count; i++)
-        if (has_tool(config, &catalog_tools[i]) &&
+        if (!catalog_tools[i].is_internal && has_tool(config, &catalog_tools[i]) &&
             config->modes->of[catalog_tools[i].group] != PERMISSION_DENY)
             about->tools[about->server.offer.tool_count++] = &catalog_tools[i];
     return 0;
@@ -109,7 +113,8 @@ static size_t largest_message(uint64_t max_file_bytes)
 int about_init(struct about *about, const struct front_config *config)
 {
     const struct toolbox *box = config->box;
-    bool has_addresses = config->modes->of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW;
+    bool has_addresses =
+        config->workspace == NULL && config->modes->of[CATALOG_FILESYSTEM_READ] == PERMISSION_ALLOW;
     bool has_several = toolbox_folder_count(box) > 1;
     int r;
 
@@ -130,6 +135,10 @@ int about_init(struct about *about, const struct front_config *config)
     };
     buf_init(&about->templates, 2 * TEMPLATE_BYTES);
     buf_init(&about->instructions, INSTRUCTIONS_BYTES);
+    if (config->workspace != NULL)
+        about->server.instructions =
+            STR("Files and commands of a workspace, which is apart from the user's machine and is "
+                "deleted when this server ends. Relative paths begin in its home directory.");
     r = choose_tools(about, config);
     if (r == 0 && has_several)
         r = describe_folders(about, box);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "browser/browsertools.h"
+#include "browser/upload.h"
 #include "call/engine.h"
+#include "call/joint.h"
 #include "call/workers.h"
 #include "files/filesprovider.h"
 #include "programs/mcp/addresses.h"
@@ -15,6 +17,7 @@
 #include "screen/screentools.h"
 #include "session/callrecord.h"
 #include "shell/shellprovider.h"
+#include "workspace/tools.h"
 
 enum {
     WORKERS = 4,
@@ -35,10 +38,13 @@ struct calls {
     struct addresses addresses;
     struct screen_tools *screen; /* NULL without a screen */
     struct browser_tools *browser;
+    struct workspace_tools *workspace;
     struct open_questions questions;
     struct provider_use providers[5];
+    size_t provider_count;
     struct workers *workers;
-    struct executor *executor;
+    struct joint *joint;
+    struct executor *executors[2];
     struct call_engine *engine;
     struct subscriptions *subscriptions;
     bool is_closed;
@@ -287,8 +293,8 @@ static int make_engine(struct calls *calls)
     const struct call_engine_config engine = {
         .loop = config->loop,
         .log = config->log,
-        .executors = &calls->executor,
-        .executor_count = 1,
+        .executors = calls->executors,
+        .executor_count = array_size(calls->executors),
         .running = config->running,
         .keeper = config->keeper,
         .queue = config->queue,
@@ -312,7 +318,7 @@ static int make_parts(struct calls *calls)
     const struct workers_config workers = {
         .loop = config->loop,
         .providers = calls->providers,
-        .provider_count = array_size(calls->providers),
+        .provider_count = calls->provider_count,
         .pool = {.threads = WORKERS,
                  .queue_max = MCP_MAX_CALLS,
                  .abandoned_max = ABANDONED_MAX,
@@ -328,7 +334,16 @@ static int make_parts(struct calls *calls)
 
     if (r < 0)
         return r;
-    calls->executor = workers_executor(calls->workers);
+    r = joint_new(&(struct joint_config){.first = workers_executor(calls->workers),
+                                         .second = workers_executor(calls->workers),
+                                         .first_tool = browser_upload_first_tool,
+                                         .write_arguments = browser_upload_write_arguments},
+                  &calls->joint);
+    if (r < 0)
+        return r;
+    calls->executors[0] =
+        joint_executor(calls->joint); /* before the one that has its second half */
+    calls->executors[1] = workers_executor(calls->workers);
     r = make_engine(calls);
     if (r < 0)
         return r;
@@ -352,7 +367,8 @@ static int make_screen(struct calls *calls)
                                                .questions = &calls->questions};
     int r = calls->config.screen != NULL ? screen_tools_new(&config, &calls->screen, NULL) : 0;
 
-    calls->providers[3] = (struct provider_use){&screen_provider, calls->screen};
+    calls->providers[calls->provider_count++] =
+        (struct provider_use){&screen_provider, calls->screen};
     return r;
 }
 
@@ -364,13 +380,42 @@ static int make_browser(struct calls *calls)
         .keeper = calls->config.keeper,
         .form = calls->config.result_form,
         .recorded = calls->config.files,
-        .is_headless = true,
+        .staging_dir = calls->config.staging_dir,
         .own_port = calls->config.own_port,
     };
     int r = config.client != NULL ? browser_tools_new(&config, &calls->browser, NULL) : 0;
 
-    calls->providers[4] = (struct provider_use){&browser_provider, calls->browser};
+    calls->providers[calls->provider_count++] =
+        (struct provider_use){&browser_provider, calls->browser};
     return r;
+}
+
+/* Either the files and commands of this machine, or those of a workspace: never both. */
+static int make_workspace(struct calls *calls)
+{
+    const struct front_config *config = &calls->config;
+    const struct workspace_tools_config tools = {
+        .client = config->workspace,
+        .loop = config->loop,
+        .provider = config->workspace_provider,
+        .key = "mcp", /* there is one client */
+        .form = config->result_form,
+        .recorded = config->files,
+    };
+    int r;
+
+    if (config->workspace != NULL) {
+        r = workspace_tools_new(&tools, &calls->workspace, NULL);
+        calls->providers[calls->provider_count++] =
+            (struct provider_use){&workspace_family, calls->workspace};
+        return r;
+    }
+    calls->providers[calls->provider_count++] = (struct provider_use){&files_provider, config->box};
+    calls->providers[calls->provider_count++] =
+        (struct provider_use){&shell_provider, config->shell};
+    calls->providers[calls->provider_count++] =
+        (struct provider_use){&addresses_provider, &calls->addresses};
+    return 0;
 }
 
 int calls_new(const struct front_config *config, const struct calls_events *events,
@@ -387,10 +432,9 @@ int calls_new(const struct front_config *config, const struct calls_events *even
             .tell = noticeboard_tell_call, .others = noticeboard_others_ask, .data = config->board};
     calls->events = *events;
     calls->addresses = (struct addresses){.box = config->box, .keeper = config->keeper};
-    calls->providers[0] = (struct provider_use){&files_provider, config->box};
-    calls->providers[1] = (struct provider_use){&shell_provider, config->shell};
-    calls->providers[2] = (struct provider_use){&addresses_provider, &calls->addresses};
-    r = make_screen(calls);
+    r = make_workspace(calls);
+    if (r == 0)
+        r = make_screen(calls);
     if (r == 0)
         r = make_browser(calls);
     if (r == 0)
@@ -419,6 +463,8 @@ void calls_end(struct calls *calls)
         workers_stop(calls->workers); /* subscriptions end with it */
     browser_tools_free(calls->browser);
     calls->browser = NULL;
+    workspace_tools_free(calls->workspace);
+    calls->workspace = NULL;
 }
 
 void calls_free(struct calls *calls)
@@ -426,6 +472,7 @@ void calls_free(struct calls *calls)
     if (calls == NULL)
         return;
     subscriptions_free(calls->subscriptions);
+    joint_free(calls->joint);
     workers_free(calls->workers);
     screen_tools_free(calls->screen);
     free(calls);

@@ -197,9 +197,11 @@ static int collect(struct arena *arena, const struct option_values *values, enum
             r = add_option(&words, values, i, err);
     for (size_t i = 0; r == 0 && i < values->argument_count; i++)
         r = add_path(&words, values->arguments[i], err);
-    if (r == 0 && values->argument_count + options_list(values, MCP_OPTION_RO).count +
-                          options_list(values, MCP_OPTION_RW).count ==
-                      0)
+    if (r == 0 &&
+        values->argument_count + options_list(values, MCP_OPTION_RO).count +
+                options_list(values, MCP_OPTION_RW).count ==
+            0 &&
+        options_source(values, MCP_OPTION_WORKSPACE) <= OPTION_DEFAULT)
         r = add_path(&words, ".", err);
     if (r == 0 && words.is_full)
         r = err_set_plain(err, arena->error);

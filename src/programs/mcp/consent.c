@@ -49,7 +49,18 @@ static bool asks_about_sensitive(const struct permission_modes *modes)
            modes->sensitive == PERMISSION_ASK;
 }
 
-int consent_init(struct consent *consent, const struct option_values *values, struct err *err)
+static void open_workspace(struct permission_modes *modes, const struct option_values *values)
+{
+    if (options_source(values, MCP_OPTION_PERMISSION_WRITE) == OPTION_UNSET)
+        modes->of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_ALLOW;
+    if (options_source(values, MCP_OPTION_PERMISSION_SHELL) == OPTION_DEFAULT)
+        modes->of[CATALOG_SHELL] = PERMISSION_ALLOW;
+    if (options_source(values, MCP_OPTION_SENSITIVE) == OPTION_DEFAULT)
+        modes->sensitive = PERMISSION_ALLOW;
+}
+
+int consent_init(struct consent *consent, const struct option_values *values, bool in_workspace,
+                 struct err *err)
 {
     struct permission_modes *modes = &consent->session.modes;
     bool is_remote = options_is_on(values, MCP_OPTION_ALLOW_REMOTE_ALWAYS);
@@ -66,6 +77,8 @@ int consent_init(struct consent *consent, const struct option_values *values, st
     modes->of[CATALOG_BROWSER] =
         (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_BROWSER);
     modes->sensitive = (enum permission_mode)options_choice(values, MCP_OPTION_SENSITIVE);
+    if (in_workspace)
+        open_workspace(modes, values);
     add_writable(consent, values);
     r = permission_modes_constrain(modes, err);
     if (r == 0 && modes->of[CATALOG_FILESYSTEM_WRITE] == PERMISSION_DENY)

@@ -31,8 +31,12 @@ struct consent {
     struct ready_watch *watch;
 };
 
-/* Reads the options. */
-int consent_init(struct consent *consent, const struct option_values *values, struct err *err);
+/*
+ * Reads the options. In a workspace, which has nothing of the user's, everything is allowed that
+ * they do not mention.
+ */
+int consent_init(struct consent *consent, const struct option_values *values, bool in_workspace,
+                 struct err *err);
 
 /*
  * Opens the socket for `gatehouse ask` and the noticeboard; if that fails, the log says so. Call it

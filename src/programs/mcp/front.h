@@ -16,16 +16,20 @@
 #include "permission/rules/keeper.h"
 #include "screen/client.h"
 #include "shell/shell.h"
+#include "workspace/client.h"
 
 struct front_config {
     struct loop *loop;
     const struct log *log;
     struct toolbox *box;
-    struct client_roots *client_roots; /* to set from the client's roots; NULL: they are ignored */
-    struct shell *shell;               /* NULL: commands are not available */
-    struct screen_client *screen;      /* NULL: there is none, or it is not allowed */
-    struct browser_client *browser;    /* the same */
-    uint16_t own_port;                 /* where we listen; 0: nowhere */
+    struct client_roots *client_roots;  /* to set from the client's roots; NULL: they are ignored */
+    struct shell *shell;                /* NULL: commands are not available */
+    struct screen_client *screen;       /* NULL: there is none, or it is not allowed */
+    struct browser_client *browser;     /* the same */
+    struct workspace_client *workspace; /* its tools, instead of those for files and commands */
+    enum workspace_provider workspace_provider;
+    const char *staging_dir; /* of files to and from the browser's pages; empty: none */
+    uint16_t own_port;       /* where we listen; 0: nowhere */
     enum toolresult_form result_form;
     struct keeper *keeper;
     struct noticeboard *board;            /* tells other programs of open questions */

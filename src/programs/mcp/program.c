@@ -15,6 +15,7 @@
 #include "base/rand.h"
 #include "base/secret.h"
 #include "browser/client.h"
+#include "browser/installed.h"
 #include "cli/mcp.h"
 #include "cli/output.h"
 #include "cli/runner.h"
@@ -23,6 +24,7 @@
 #include "cli/stop.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
+#include "media/client.h"
 #include "net/address.h"
 #include "programs/mcp/clients.h"
 #include "programs/mcp/consent.h"
@@ -33,11 +35,14 @@
 #include "session/commands.h"
 #include "session/session.h"
 #include "session/sweeper.h"
+#include "workspace/client.h"
 
 enum {
     SESSION_BYTES = 24,
     KEY_CHARS = 32, /* 190 bits */
     KEY_MIN_CHARS = 16,
+    SANDBOX_ID_BYTES = 64,
+    PROVIDER_BYTES = 32,
     /* Reads are recorded at the latest after this. */
     FLUSH_MS = 1000,
     /* Connections, watched directories, and files opened by calls. */
@@ -49,6 +54,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 struct program {
     struct log log;
     struct loop *loop;
+    struct media_client *media; /* or NULL */
     struct session *session;
     struct stdiofront *front; /* one of them */
     struct httpfront *http;
@@ -59,6 +65,9 @@ struct program {
     struct commands *commands; /* NULL: none are run */
     struct screen_client *screen;
     struct browser_client *browser;
+    struct workspace_settings workspace; /* enabled: instead of folders */
+    char adopted[SANDBOX_ID_BYTES];      /* the sandbox that it is; or empty */
+    struct workspace_client *workspaces;
     struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
@@ -131,8 +140,8 @@ static int list_folders(const struct program *program, const struct option_value
     for (size_t i = 0; i < readable.count; i++)
         out_folders[count++] = (struct session_folder_config){readable.items[i], false};
     if (count == 0)
-        out_folders[count++] =
-            (struct session_folder_config){".", program->consent.writes_unmarked};
+        out_folders[count++] = (struct session_folder_config){
+            ".", program->consent.writes_unmarked && !program->workspace.is_enabled};
     *out_count = count;
     return 0;
 }
@@ -164,8 +173,11 @@ static int open_session(struct program *program, const struct option_values *val
         .folder_count = folder_count,
         .state_dir = state,
         .session = session,
+        .has_staging = program->consent.session.modes.of[CATALOG_BROWSER] != PERMISSION_DENY &&
+                       browser_installed(STR_EMPTY) != NULL,
         .heeds_client_roots = options_is_on(values, MCP_OPTION_ROOTS),
         .consent = &program->consent.session,
+        .media = program->media,
         .denied = options_list(values, MCP_OPTION_DENY).items,
         .allowed = options_list(values, MCP_OPTION_ALLOW).items,
         .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
@@ -351,6 +363,17 @@ static int open_commands(struct program *program, const struct option_values *va
     return 0;
 }
 
+/* ---- images and documents: what is too large is made smaller, by gatehouse-media ---- */
+
+static void open_media(struct program *program)
+{
+    struct err why = ERR_INIT;
+
+    if (media_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, &program->media, &why) < 0)
+        log_write(&program->log, LOG_WARN, "large images and documents cannot be made smaller",
+                  LOG_TEXT("why", why.message));
+}
+
 /* ---- the screen: a companion holds it, and is started while that is still allowed ---- */
 
 static void open_screen(struct program *program)
@@ -366,10 +389,12 @@ static void open_screen(struct program *program)
 
 /* ---- the browser: the same ---- */
 
-static void open_browser(struct program *program)
+static void open_browser(struct program *program, bool is_headless)
 {
     const struct browser_client_config config = {.libexec = GATEHOUSE_LIBEXECDIR,
                                                  .state_dir = program->session->state.state_path,
+                                                 .staging_dir = program->session->staging.path,
+                                                 .is_headless = is_headless,
                                                  .error_fd = STDERR_FILENO};
     struct err why = ERR_INIT;
 
@@ -378,6 +403,83 @@ static void open_browser(struct program *program)
     if (browser_client_start(&config, &program->browser, &why) < 0)
         log_write(&program->log, LOG_WARN, "browser tools are disabled",
                   LOG_TEXT("why", why.message));
+}
+
+/* ---- a workspace: its companion has the network, and this process has not ---- */
+
+/* What is about folders, or about several clients. */
+static int refuse_folders(const struct option_values *values, struct err *err)
+{
+    static const size_t idle[] = {MCP_OPTION_RO,
+                                  MCP_OPTION_RW,
+                                  MCP_OPTION_ROOTS,
+                                  MCP_OPTION_DENY,
+                                  MCP_OPTION_ALLOW,
+                                  MCP_OPTION_HTTP,
+                                  MCP_OPTION_SHELL_NETWORK,
+                                  MCP_OPTION_SHELL_WRITABLE,
+                                  MCP_OPTION_SHELL_READABLE,
+                                  MCP_OPTION_SHELL_TIMEOUT,
+                                  MCP_OPTION_SHELL_OPEN};
+
+    if (values->argument_count > 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--workspace gives the client a workspace instead of folders: omit DIR");
+    for (size_t i = 0; i < array_size(idle); i++)
+        if (options_source(values, idle[i]) == OPTION_FLAG)
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--workspace gives one client a workspace instead of folders: omit "
+                           "--%s",
+                           mcp_options[idle[i]].name);
+    return 0;
+}
+
+static bool names_folders(const struct option_values *values)
+{
+    return values->argument_count > 0 || options_list(values, MCP_OPTION_RO).count > 0 ||
+           options_list(values, MCP_OPTION_RW).count > 0;
+}
+
+/* "isolated", or "isolated:ID" for a sandbox that exists already. */
+static int read_workspace(struct program *program, const struct option_values *values,
+                          struct err *err)
+{
+    const char *given = options_text(values, MCP_OPTION_WORKSPACE);
+    struct str id = given != NULL ? str_from(given) : STR_EMPTY;
+    struct str word = STR_EMPTY;
+    char provider[PROVIDER_BYTES];
+    int r;
+
+    if (str_cut(&id, ':', &word) && id.len < sizeof(program->adopted))
+        snprintf(program->adopted, sizeof(program->adopted), "%.*s", STR_ARG(id));
+    snprintf(provider, sizeof(provider), "%.*s", STR_ARG(word));
+    r = workspace_settings_read(&program->workspace, given != NULL ? provider : NULL, err);
+    /* The variable is for all programs; folders are for this one. */
+    if (r == 0 && given == NULL && names_folders(values))
+        program->workspace.is_enabled = false;
+    if (r == 0 && program->workspace.is_enabled)
+        r = refuse_folders(values, err);
+    else if (r == 0 && options_source(values, MCP_OPTION_WORKSPACE_SETUP) == OPTION_FLAG)
+        r = err_set(err, ERR_INVALID_OPTION, "--workspace-setup is for --workspace");
+    return r;
+}
+
+static int open_workspace(struct program *program, const struct option_values *values,
+                          struct err *err)
+{
+    const char *setup = options_text(values, MCP_OPTION_WORKSPACE_SETUP);
+    const struct workspace_client_config config = {
+        .libexec = GATEHOUSE_LIBEXECDIR,
+        .state_dir = program->session->state.state_path,
+        .error_fd = STDERR_FILENO,
+        .settings = &program->workspace,
+        .setup = setup != NULL ? str_from(setup) : STR_EMPTY,
+        .adopted = program->adopted,
+    };
+
+    return program->workspace.is_enabled
+               ? workspace_client_start(&config, &program->workspaces, err)
+               : 0;
 }
 
 /* ---- walls, then input ---- */
@@ -416,6 +518,9 @@ static int open_front(struct program *program, const struct option_values *value
         .shell = commands_shell(program->commands),
         .screen = program->screen,
         .browser = program->browser,
+        .staging_dir = program->session->staging.path,
+        .workspace = program->workspaces,
+        .workspace_provider = program->workspace.provider,
         .own_port = program->listen_fd >= 0 ? program->address.port : 0,
         .result_form = program->session->result_form,
         .keeper = program->session->keeper,
@@ -467,7 +572,8 @@ static int serve(struct program *program, const struct option_values *values, st
                     "Clients start it themselves: 'gatehouse mcp --install CLIENT DIR' tells yours "
                     "how, and 'gatehouse help mcp' lists them.\n"
                     "Ctrl-D ends it.\n",
-                    program->session->folders[0].given_path);
+                    program->workspaces != NULL ? "a workspace"
+                                                : program->session->folders[0].given_path);
         stdiofront_run(program->front);
         return 0;
     }
@@ -510,9 +616,12 @@ static void close_all(struct program *program)
     }
     screen_client_free(program->screen);
     browser_client_free(program->browser);
+    workspace_client_free(program->workspaces);
+    workspace_settings_done(&program->workspace);
     if (program->session != NULL)
         write_record(program);
     session_close(program->session);
+    media_client_free(program->media);
 }
 
 /* ---- for clients that will start us ---- */
@@ -581,19 +690,26 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     mallopt(M_ARENA_MAX, 1);
     log_init(&program.log, STDERR_FILENO, shared_log_level(values, MCP_OPTION_LOG_LEVEL),
              &clock_system);
-    r = consent_init(&program.consent, values, err);
+    r = read_workspace(&program, values, err);
+    if (r == 0)
+        r = consent_init(&program.consent, values, program.workspace.is_enabled, err);
+    if (r == 0 && !is_tried)
+        open_media(&program);
     if (r == 0)
         r = open_session(&program, values, err);
-    for (size_t i = 0; r == 0 && i < program.session->folder_count; i++)
+    for (size_t i = 0; r == 0 && !program.workspace.is_enabled && i < program.session->folder_count;
+         i++)
         warn_of_folder(&program, &program.session->folders[i]);
     if (r == 0)
         r = open_door(&program, values, is_tried, err);
-    if (r == 0)
+    if (r == 0 && !program.workspace.is_enabled)
         r = open_commands(&program, values, err);
+    if (r == 0 && !is_tried)
+        r = open_workspace(&program, values, err);
     if (r == 0 && !is_tried)
         open_screen(&program);
     if (r == 0 && !is_tried)
-        open_browser(&program);
+        open_browser(&program, options_is_on(values, MCP_OPTION_BROWSER_HEADLESS));
     if (r == 0 && !is_tried)
         consent_listen(&program.consent, &program.log);
     if (r == 0 && is_tried)

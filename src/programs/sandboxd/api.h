@@ -19,4 +19,7 @@ struct api {
 /* An exchange_handler; `data` is a struct api. */
 void api_handle(void *data, struct exchange *exchange);
 
+/* Whether it is a valid key, the administrator's or a tenant's; `data` is a struct api. */
+bool api_is_key(void *data, struct str key);
+
 #endif

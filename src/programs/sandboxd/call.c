@@ -5,6 +5,7 @@
 
 #include "base/hex.h"
 #include "base/rand.h"
+#include "programs/sandboxd/daytona/error.h"
 
 enum { MAX_DEPTH = 16, UUID_CHARS = 36 };
 
@@ -163,18 +164,27 @@ static void answer(struct exchange *exchange, int status, struct str json,
                                                     .part_count = 1});
 }
 
-static void fail(struct exchange *exchange, int status, struct str text,
-                 const struct http_field *fields, size_t field_count)
+static int write_error(struct buf *out, int status, struct str text)
 {
-    cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct json_writer json;
 
-    json_writer_init(&json, &out);
+    json_writer_init(&json, out);
     json_begin_object(&json);
     json_put_str_lossy(&json, STR("error"), text);
     json_put_int(&json, STR("code"), status);
     json_end_object(&json);
-    if (json_writer_finish(&json) < 0)
+    return json_writer_finish(&json);
+}
+
+static void fail(struct exchange *exchange, int status, struct str text,
+                 const struct http_field *fields, size_t field_count)
+{
+    cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
+    struct str path = exchange_request(exchange)->path;
+    int r = daytona_error_applies(path) ? daytona_error_write(&out, path, status, NULL, text)
+                                        : write_error(&out, status, text);
+
+    if (r < 0)
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
         answer(exchange, status, buf_view(&out), fields, field_count);
@@ -183,7 +193,9 @@ static void fail(struct exchange *exchange, int status, struct str text,
 int call_write_error(void *data, struct str path, int error, struct buf *out)
 {
     (void)data;
-    (void)path;
+    if (daytona_error_applies(path))
+        return daytona_error_write(out, path, err_http_status(error), NULL,
+                                   str_from(err_text(error)));
     return buf_printf(out, "{\"error\":\"%s\",\"code\":%d}", err_text(error),
                       err_http_status(error));
 }

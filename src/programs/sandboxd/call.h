@@ -2,7 +2,8 @@
 /*
  * One request of the API: who asks, what for, its query and body, and answers in the API's form.
  *
- * Errors are {"error": text, "code": status}. No text names a path of this machine.
+ * Errors are {"error": text, "code": status}, or those of the Daytona API for its paths
+ * (daytona/error.h). No text names a path of this machine.
  */
 #ifndef PROGRAMS_SANDBOXD_CALL_H
 #define PROGRAMS_SANDBOXD_CALL_H
@@ -14,7 +15,7 @@
 #include "store/sandboxstore.h"
 
 enum {
-    CALL_MAX_IDS = 2,
+    CALL_MAX_IDS = 3,
     CALL_ARENA_BYTES = 16 << 20,
     CALL_MAX_ANSWER_BYTES = 64 << 20,
 };

@@ -7,6 +7,21 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 
+enum { TAR_BLOCK_BYTES = 512 };
+
+const char *contexts_choose(const struct call *call, const struct json_value *object,
+                            struct context **out_context)
+{
+    struct str key = STR_EMPTY;
+
+    if (!call_member_str(object, STR("context"), &key))
+        return "context must be the name of a build context";
+    if (key.len == 0)
+        return NULL;
+    *out_context = contexts_find(call->service, key, call->owner);
+    return *out_context == NULL ? "the build context is not here: upload it, maybe again" : NULL;
+}
+
 void contexts_unref(struct context *context)
 {
     if (context != NULL && --context->refs == 0)
@@ -31,61 +46,105 @@ void contexts_done(struct service *service)
         drop(service, list_entry(service->contexts.next, struct context, node));
 }
 
-struct context *contexts_find(struct service *service, struct str key, const char *owner)
+static struct context *find(const struct service *service, struct str key, const char *owner)
 {
     list_each (node, &service->contexts) {
         struct context *context = list_entry(node, struct context, node);
 
-        if (!str_eq_c(key, context->key) || strcmp(context->owner, owner) != 0)
-            continue;
-        list_remove(&context->node); /* used last */
-        list_append(&service->contexts, &context->node);
-        context->refs++;
-        return context;
+        if (str_eq_c(key, context->key) && strcmp(context->owner, owner) == 0)
+            return context;
     }
     return NULL;
 }
 
-static void add(struct service *service, const char *owner, const char *key, struct str bytes,
-                struct context *context)
+struct context *contexts_find(struct service *service, struct str key, const char *owner)
 {
+    struct context *context = find(service, key, owner);
+
+    if (context == NULL)
+        return NULL;
+    list_remove(&context->node); /* used last */
+    list_append(&service->contexts, &context->node);
+    context->refs++;
+    return context;
+}
+
+static void digest_of(struct str bytes, char out_digest[SANDBOXSTORE_KEY_BYTES])
+{
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    sha256_add(&hash, bytes);
+    sha256_end(&hash, digest);
+    hex_text(out_digest, digest, sizeof(digest));
+}
+
+int contexts_keep(struct service *service, const char *owner, struct str name, struct str bytes)
+{
+    struct context *old = find(service, name, owner);
+    struct context *context = malloc(sizeof(*context) + bytes.len);
+
+    if (context == NULL)
+        return ERR_NO_MEMORY;
+    if (old != NULL)
+        drop(service, old);
     *context = (struct context){.refs = 1, .len = bytes.len};
     snprintf(context->owner, sizeof(context->owner), "%s", owner);
-    snprintf(context->key, sizeof(context->key), "%s", key);
+    snprintf(context->key, sizeof(context->key), "%.*s", STR_ARG(name));
+    digest_of(bytes, context->digest);
     memcpy(context->bytes, bytes.ptr, bytes.len);
     list_append(&service->contexts, &context->node);
     service->context_bytes += bytes.len;
     while (service->context_bytes > CONTEXTS_ALL_MAX_BYTES)
         drop(service, list_entry(service->contexts.next, struct context, node));
+    return 0;
+}
+
+int contexts_join(struct context *const *parts, size_t count, struct context **out_context)
+{
+    struct context *joined;
+    size_t len = 0;
+
+    if (count == 1) {
+        parts[0]->refs++;
+        *out_context = parts[0];
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        len += (parts[i]->len + TAR_BLOCK_BYTES - 1) / TAR_BLOCK_BYTES * TAR_BLOCK_BYTES;
+        if (len > CONTEXTS_ALL_MAX_BYTES)
+            return ERR_TOO_LARGE;
+    }
+    joined = calloc(1, sizeof(*joined) + len); /* the end of each block is zero */
+    if (joined == NULL)
+        return ERR_NO_MEMORY;
+    *joined = (struct context){.refs = 1, .len = len};
+    list_init(&joined->node);
+    len = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(joined->bytes + len, parts[i]->bytes, parts[i]->len);
+        len += (parts[i]->len + TAR_BLOCK_BYTES - 1) / TAR_BLOCK_BYTES * TAR_BLOCK_BYTES;
+    }
+    digest_of((struct str){joined->bytes, len}, joined->digest);
+    *out_context = joined;
+    return 0;
 }
 
 void contexts_put(const struct call *call)
 {
     struct str body = call->request->body;
-    unsigned char digest[SHA256_BYTES];
-    char key[SANDBOXSTORE_KEY_BYTES];
-    struct context *context;
-    struct sha256 hash;
+    char digest[SANDBOXSTORE_KEY_BYTES];
 
-    sha256_init(&hash);
-    sha256_add(&hash, body);
-    sha256_end(&hash, digest);
-    hex_text(key, digest, sizeof(digest));
-    if (!str_eq_c(call->ids[0], key) || body.len == 0) {
+    digest_of(body, digest);
+    if (!str_eq_c(call->ids[0], digest) || body.len == 0) {
         call_fail(call->exchange, 400, "a build context is named by the SHA-256 of its bytes");
         return;
     }
-    context = contexts_find(call->service, call->ids[0], call->owner);
-    if (context != NULL) {
-        contexts_unref(context);
-        call_answer_nothing(call->exchange);
-        return;
-    }
-    context = malloc(sizeof(*context) + body.len);
-    if (context == NULL) {
+    if (find(call->service, call->ids[0], call->owner) == NULL &&
+        contexts_keep(call->service, call->owner, call->ids[0], body) < 0) {
         call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
         return;
     }
-    add(call->service, call->owner, key, body, context);
     call_answer_nothing(call->exchange);
 }

@@ -5,11 +5,10 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "programs/sandboxd/images.h"
+#include "programs/sandboxd/run.h"
 #include "programs/sandboxd/transcript.h"
 
 enum {
-    MOST_VARIABLES = 1024,
     HIGH_BYTES = 1 << 20, /* unread by a client: its command waits */
     KEY_BYTES = 2 * SANDBOXSTORE_ID_BYTES,
     SHOWN_COMMAND_BYTES = 200, /* of a command, in the list */
@@ -26,12 +25,8 @@ struct execution {
     char id[SANDBOXSTORE_ID_BYTES];
     bool is_plain;
     bool is_attached; /* ends with the connection that started it */
-    bool is_waiting;  /* for the sandbox */
     bool is_paused;
-    struct sandbox_use use;
-    struct room_exec *exec; /* while it runs */
-    struct arena arena;     /* of the command, while it waits */
-    struct room_command command;
+    struct run run;
     struct transcript transcript;
     size_t counted; /* bytes of the transcript, in service->history_bytes */
     struct list followers;
@@ -88,19 +83,19 @@ static void feed(void *data)
         ssize_t got = 0;
 
         body = str_slice(body, input->taken, body.len);
-        if (execution->is_waiting)
+        if (execution->run.is_waiting)
             return; /* on_ready() goes on */
-        if (execution->exec == NULL)
+        if (execution->run.exec == NULL)
             got = ERR_NOT_FOUND;
         else if (body.len > 0)
-            got = room_exec_write(execution->exec, body);
+            got = room_exec_write(execution->run.exec, body);
         if (got >= 0 && (size_t)got < body.len) {
             input->taken += (size_t)got;
             timer_start(&execution->retry, INPUT_RETRY_MS);
             return;
         }
         if (got >= 0 && input->is_last)
-            room_exec_close_input(execution->exec);
+            room_exec_close_input(execution->run.exec);
         end_input(input, got < 0 ? (int)got : 0);
     }
 }
@@ -138,25 +133,15 @@ static void free_execution(struct execution *execution)
     map_remove(&execution->service->executions, str_from(execution->key));
     transcript_done(&execution->transcript);
     count_bytes(execution);
-    arena_done(&execution->arena);
+    run_done(&execution->run);
     free(execution);
-}
-
-/* The room's part is over; the sandbox may be stopped when it is idle. */
-static void leave_room(struct execution *execution)
-{
-    if (execution->exec == NULL)
-        return;
-    room_exec_free(execution->exec);
-    execution->exec = NULL;
-    service_release(execution->sandbox);
 }
 
 static void keep_ended(struct execution *execution)
 {
     struct service *service = execution->service;
 
-    leave_room(execution);
+    run_leave(&execution->run);
     drop_inputs(execution);
     execution->ended_ms = loop_now_ms(service->config.loop);
     list_append(&service->ended, &execution->ended);
@@ -242,13 +227,13 @@ static void pace(struct execution *execution)
 {
     bool is_behind = is_somebody_behind(execution);
 
-    if (execution->exec == NULL || is_behind == execution->is_paused)
+    if (execution->run.exec == NULL || is_behind == execution->is_paused)
         return;
     execution->is_paused = is_behind;
     if (is_behind)
-        room_exec_pause(execution->exec);
+        room_exec_pause(execution->run.exec);
     else
-        room_exec_resume(execution->exec);
+        room_exec_resume(execution->run.exec);
 }
 
 static void pump(struct execution *execution)
@@ -271,11 +256,7 @@ static bool is_useless(const struct execution *execution)
 
 static void kill_and_free(struct execution *execution)
 {
-    if (execution->is_waiting)
-        service_cancel(&execution->use);
-    if (execution->exec != NULL)
-        room_exec_kill(execution->exec);
-    leave_room(execution);
+    run_kill(&execution->run);
     free_execution(execution);
 }
 
@@ -286,12 +267,12 @@ static void on_gone(void *data)
     bool is_over = follower->is_owner && execution->is_attached;
 
     free_follower(follower);
-    if (is_useless(execution) || (is_over && execution->is_waiting)) {
+    if (is_useless(execution) || (is_over && execution->run.is_waiting)) {
         kill_and_free(execution);
         return;
     }
-    if (is_over && execution->exec != NULL)
-        room_exec_kill(execution->exec); /* its end is an event like any other */
+    if (is_over)
+        run_kill(&execution->run); /* its end is an event like any other */
     pace(execution);
 }
 
@@ -394,25 +375,10 @@ static void refuse(struct execution *execution, const struct err *err)
     free_execution(execution);
 }
 
-static void on_ready(void *data, struct sandbox *sandbox, const struct err *err)
+static void on_begin(void *data)
 {
     struct execution *execution = data;
-    const struct room_exec_events events = {
-        .on_output = on_output, .on_exit = on_exit_, .on_fail = on_fail, .data = execution};
-    struct err failed = ERR_INIT;
 
-    execution->is_waiting = false;
-    if (err != NULL) {
-        refuse(execution, err);
-        return;
-    }
-    if (room_exec(sandbox->room, &execution->command, &events, &execution->exec, &failed) < 0) {
-        execution->exec = NULL;
-        service_release(sandbox);
-        refuse(execution, &failed);
-        return;
-    }
-    execution->service->executed++;
     transcript_add_start(&execution->transcript, str_from(execution->id));
     list_each (node, &execution->followers)
         begin(list_entry(node, struct follower, node));
@@ -420,52 +386,18 @@ static void on_ready(void *data, struct sandbox *sandbox, const struct err *err)
     feed(execution);
 }
 
+static void on_refuse(void *data, const struct err *err)
+{
+    refuse(data, err);
+}
+
+static const struct run_events run_events = {.on_begin = on_begin,
+                                             .on_output = on_output,
+                                             .on_exit = on_exit_,
+                                             .on_fail = on_fail,
+                                             .on_refuse = on_refuse};
+
 /* ---- requests ---- */
-
-static bool is_variable(struct str name, struct str value)
-{
-    return name.len > 0 && memchr(name.ptr, '=', name.len) == NULL && !str_has_nul(name) &&
-           !str_has_nul(value);
-}
-
-static const char *read_env(struct arena *arena, const struct json_value *env,
-                            struct room_command *command)
-{
-    const char **list;
-    size_t count = 0;
-
-    if (env == NULL || env->type == JSON_NULL)
-        return NULL;
-    if (env->type != JSON_OBJECT)
-        return "env must be an object of texts";
-    if (env->size > MOST_VARIABLES)
-        return "env has too many variables";
-    list = arena_alloc_array(arena, env->size + 1, sizeof(*list));
-    if (list == NULL)
-        return "env is too large";
-    json_each_member (key, env) {
-        struct str name = json_str(key);
-        struct str value;
-        char *pair;
-
-        if ((key + 1)->type != JSON_STRING)
-            return "env must be an object of texts";
-        value = json_str(key + 1);
-        if (!is_variable(name, value))
-            return "env has a variable with an impossible name or value";
-        pair = arena_alloc(arena, name.len + value.len + 2);
-        if (pair == NULL)
-            return "env is too large";
-        memcpy(pair, name.ptr, name.len);
-        pair[name.len] = '=';
-        memcpy(pair + name.len + 1, value.ptr, value.len);
-        pair[name.len + 1 + value.len] = '\0';
-        list[count++] = pair;
-    }
-    list[count] = NULL;
-    command->env = list;
-    return NULL;
-}
 
 static bool read_size(const struct json_value *size, struct room_command *command)
 {
@@ -537,7 +469,7 @@ static const char *read_command(struct arena *arena, const struct json_value *ob
     command->workdir = workdir.len > 0 ? arena_copy(arena, workdir) : NULL;
     if (command->shell == NULL || (workdir.len > 0 && command->workdir == NULL))
         return "the command is too large";
-    return read_env(arena, json_get(object, STR("env")), command);
+    return run_add_env(arena, json_get(object, STR("env")), command);
 }
 
 static void make_key(const struct sandbox *sandbox, const char *id, char out_key[KEY_BYTES])
@@ -575,7 +507,7 @@ static void follow(struct execution *execution, struct exchange *exchange, int64
         return;
     }
     follower = add_follower(execution, exchange, next);
-    if (follower == NULL || execution->is_waiting)
+    if (follower == NULL || execution->run.is_waiting)
         return;
     begin(follower);
     if (send_events(follower))
@@ -590,17 +522,15 @@ static struct execution *new_execution(struct sandbox *sandbox, bool is_plain, s
     executions_expire(service);
     if (execution == NULL)
         return NULL;
-    *execution = (struct execution){
-        .service = service, .sandbox = sandbox, .is_plain = is_plain, .is_waiting = true};
+    *execution = (struct execution){.service = service, .sandbox = sandbox, .is_plain = is_plain};
+    run_init(&execution->run, sandbox, &run_events, execution);
     list_init(&execution->node);
     list_init(&execution->ended);
     list_init(&execution->followers);
     list_init(&execution->inputs);
     timer_init(&execution->retry, service->config.loop, feed, execution);
     execution->started_s = loop_wall_ms(service->config.loop) / 1000;
-    arena_init(&execution->arena, CALL_ARENA_BYTES);
     transcript_init(&execution->transcript, is_plain);
-    execution->use = (struct sandbox_use){.ready = on_ready, .data = execution};
     if (id.len > 0)
         snprintf(execution->id, sizeof(execution->id), "%.*s", STR_ARG(id));
     else
@@ -612,15 +542,6 @@ static struct execution *new_execution(struct sandbox *sandbox, bool is_plain, s
     }
     list_append(&sandbox->executions, &execution->node);
     return execution;
-}
-
-/* An image may set variables and a directory for all commands. */
-static const char *apply_image(struct execution *execution)
-{
-    return images_apply(execution->service->images, execution->sandbox->record.image,
-                        &execution->arena, &execution->command) < 0
-               ? "the image's variables are too large"
-               : NULL;
 }
 
 static void take_additions(struct execution *execution, const struct json_value *object)
@@ -666,10 +587,8 @@ static void start(const struct call *call, bool is_plain)
         call_fail(call->exchange, 503, "too many executions; try again later");
         return;
     }
-    wrong = read_command(&execution->arena, object, &execution->command, &id);
+    wrong = read_command(&execution->run.arena, object, &execution->run.command, &id);
     take_additions(execution, object);
-    if (wrong == NULL)
-        wrong = apply_image(execution);
     follower = wrong == NULL ? add_follower(execution, call->exchange, 0) : NULL;
     if (follower == NULL) {
         if (wrong != NULL)
@@ -678,7 +597,7 @@ static void start(const struct call *call, bool is_plain)
         return;
     }
     follower->is_owner = true;
-    service_use(sandbox, &execution->use);
+    run_begin(&execution->run);
 }
 
 void executions_start(const struct call *call)
@@ -756,8 +675,7 @@ static void forget(struct execution *execution)
     struct err err = ERR_INIT;
 
     err_set(&err, ERR_NOT_FOUND, "the execution was deleted");
-    if (execution->is_waiting) {
-        service_cancel(&execution->use);
+    if (execution->run.is_waiting) {
         refuse(execution, &err);
         return;
     }
@@ -835,7 +753,7 @@ static struct execution *find_fed(const struct call *call)
         call_fail(call->exchange, 404, "there is no such execution");
         return NULL;
     }
-    if (!execution->command.has_input) {
+    if (!execution->run.command.has_input) {
         call_fail(call->exchange, 409, "the command has no standard input");
         return NULL;
     }
@@ -874,16 +792,16 @@ void executions_resize(const struct call *call)
 
     if (object == NULL)
         return;
-    if (!execution->command.has_terminal) {
+    if (!execution->run.command.has_terminal) {
         call_fail(call->exchange, 409, "the command has no terminal");
     } else if (!read_size(object, &size)) {
         call_fail(call->exchange, 400, "rows and columns must be 1 to 4096");
     } else {
         /* One that has ended has no size; nobody needs to know. */
-        execution->command.rows = size.rows;
-        execution->command.columns = size.columns;
-        if (execution->exec != NULL)
-            (void)room_exec_resize(execution->exec, size.rows, size.columns);
+        execution->run.command.rows = size.rows;
+        execution->run.command.columns = size.columns;
+        if (execution->run.exec != NULL)
+            (void)room_exec_resize(execution->run.exec, size.rows, size.columns);
         call_answer_nothing(call->exchange);
     }
 }

@@ -24,20 +24,22 @@ enum {
 #define CONTEXT_FILE "/tmp/.gatehouse-context.tar"
 
 /*
- * Unpacks the build context and copies from it; the first word is the target. A link in the context
- * leads to nothing outside it.
+ * Unpacks the build context, maybe of several archives one behind the other, and copies from it;
+ * the first word is the target. A link in the context leads to nothing outside it.
  */
 static const char copy_script[] =
     "set -e\n"
     "at=/tmp/.gatehouse-context\n"
     "trap 'rm -rf \"$at\" \"$at.tar\"' EXIT\n"
     "mkdir -m 700 \"$at\"\n"
-    "tar -xf \"$at.tar\" -C \"$at\" --no-same-owner --no-same-permissions\n"
+    "tar -xif \"$at.tar\" -C \"$at\" --no-same-owner --no-same-permissions\n"
     "to=$1\n"
     "shift\n"
+    "IFS=\n" /* patterns are expanded, spaces stay */
+    "for from; do shift; set -- \"$@\" $at/$from; done\n"
     "[ $# -eq 1 ] || to=$to/\n"
     "for from; do\n"
-    "    if ! from=$(realpath -e -- \"$at/$from\"); then exit 1; fi\n"
+    "    if ! from=$(realpath -e -- \"$from\"); then exit 1; fi\n"
     "    case $from/ in\n"
     "    \"$at\"/*) ;;\n"
     "    *) echo \"$from: outside the build context\" >&2; exit 1 ;;\n"
@@ -78,8 +80,9 @@ struct build {
     struct context *context; /* for COPY; or NULL */
     struct buf log;
     struct err failure; /* why the room is being deleted */
-    images_built *done;
-    void *data;
+    bool is_paused;     /* somebody reads its output too slowly */
+    size_t told;        /* steps that its events are about */
+    struct images_events events;
 };
 
 /* ---- reading steps ---- */
@@ -194,7 +197,7 @@ static void make_key(struct build *build, const struct step *step)
 {
     const struct str parts[] = {str_from(build->owner), str_from(build->parent),
                                 str_from(words[step->word]), step->rest,
-                                str_from(step->word == COPY ? build->context->key : "")};
+                                str_from(step->word == COPY ? build->context->digest : "")};
     /* Other steps have the keys that they had before there were contexts. */
     const size_t count = array_size(parts) - (step->word == COPY ? 0 : 1);
     unsigned char digest[SHA256_BYTES];
@@ -210,6 +213,81 @@ static void make_key(struct build *build, const struct step *step)
     }
     sha256_end(&hash, digest);
     hex_text(build->key, digest, sizeof(digest));
+}
+
+/* ---- who listens ---- */
+
+static void ignore_end(void *data, const struct err *err, struct str log, const char *key)
+{
+    (void)data;
+    (void)err;
+    (void)log;
+    (void)key;
+}
+
+static void tell_step(struct build *build, bool is_cached)
+{
+    const struct step *step = &build->steps[build->at];
+    cleanup_buf struct buf text = BUF_INIT(MAX_STEP_BYTES + NAME_BYTES);
+
+    if (build->at < build->told)
+        return; /* it was waited for, and is there now */
+    build->told = build->at + 1;
+    if (build->events.on_step == NULL || buf_printf(&text, "%s ", words[step->word]) < 0 ||
+        buf_append_str(&text, step->rest) < 0)
+        return;
+    build->events.on_step(build->events.data, build->at + 1, build->count, buf_view(&text),
+                          is_cached);
+}
+
+static void tell_output(const struct build *build, enum room_stream stream, struct str bytes)
+{
+    if (build->events.on_output != NULL && bytes.len > 0)
+        build->events.on_output(build->events.data, stream, bytes);
+}
+
+/* Whether both are about the layer that is being built: one builds it, others wait for it. */
+static bool is_about(const struct build *build, const char *key)
+{
+    return key[0] != '\0' && strcmp(build->key, key) == 0;
+}
+
+static bool is_somebody_behind(const struct images *images, const char *key)
+{
+    list_each (node, &images->builds) {
+        const struct build *build = list_entry(node, struct build, node);
+
+        if (is_about(build, key) && build->events.is_behind != NULL &&
+            build->events.is_behind(build->events.data))
+            return true;
+    }
+    return false;
+}
+
+void images_pace(struct images *images)
+{
+    list_each (node, &images->builds) {
+        struct build *build = list_entry(node, struct build, node);
+        const bool is_behind = build->exec != NULL && is_somebody_behind(build->images, build->key);
+
+        if (build->exec == NULL || is_behind == build->is_paused)
+            continue;
+        build->is_paused = is_behind;
+        if (is_behind)
+            room_exec_pause(build->exec);
+        else
+            room_exec_resume(build->exec);
+    }
+}
+
+void images_unwatch(struct images *images, const void *data)
+{
+    list_each (node, &images->builds) {
+        struct build *build = list_entry(node, struct build, node);
+
+        if (build->events.data == data)
+            build->events = (struct images_events){.done = ignore_end};
+    }
 }
 
 /* ---- the end ---- */
@@ -230,11 +308,8 @@ static struct build *find_waiting(const struct images *images, const char *key)
 
 static void end_build(struct build *build, const struct err *err, struct str log, const char *key)
 {
-    images_built *done = build->done;
-    void *data = build->data;
-
     list_remove(&build->node);
-    done(data, err, log, key);
+    build->events.done(build->events.data, err, log, key);
     contexts_unref(build->context);
     buf_done(&build->log);
     arena_done(&build->arena);
@@ -397,6 +472,7 @@ static void leave(struct build *build)
 {
     room_exec_free(build->exec);
     build->exec = NULL;
+    build->is_paused = false;
     if (build->room == NULL || room_stop(build->room, on_stopped, build) < 0)
         abandon(build);
 }
@@ -413,7 +489,10 @@ static void on_output(void *data, enum room_stream stream, struct str bytes)
 {
     struct build *build = data;
 
-    (void)stream;
+    list_each_safe (node, &build->images->builds)
+        if (is_about(list_entry(node, struct build, node), build->key))
+            tell_output(list_entry(node, struct build, node), stream, bytes);
+    images_pace(build->images);
     if (bytes.len > LOG_BYTES)
         bytes = str_slice(bytes, bytes.len - LOG_BYTES, LOG_BYTES);
     if (build->log.len + bytes.len > LOG_BYTES)
@@ -589,31 +668,39 @@ static void start_room(struct build *build)
 
 /* ---- one step after the other ---- */
 
-static bool is_being_built(const struct build *build)
+/* Who builds the layer that this one needs; or NULL. */
+static const struct build *find_builder(const struct build *build)
 {
     list_each (node, &build->images->builds) {
         const struct build *other = list_entry(node, struct build, node);
 
-        if (other->is_builder && strcmp(other->key, build->key) == 0)
-            return true;
+        if (other->is_builder && is_about(other, build->key))
+            return other;
     }
-    return false;
+    return NULL;
 }
 
 static void advance(struct build *build)
 {
     while (build->at < build->count) {
         const struct step *step = &build->steps[build->at];
+        const struct build *builder;
+        bool is_there;
 
         make_key(build, step);
-        if (images_layer(build->images, build->key) != NULL) {
+        is_there = images_layer(build->images, build->key) != NULL;
+        tell_step(build, is_there);
+        if (is_there) {
             memcpy(build->parent, build->key, sizeof(build->parent));
             build->key[0] = '\0';
             build->at++;
             continue;
         }
-        if (is_being_built(build))
-            return; /* wake_others() goes on */
+        builder = find_builder(build);
+        if (builder != NULL) {
+            tell_output(build, ROOM_STDOUT, buf_view(&builder->log));
+            return; /* finish_layer() of that one goes on */
+        }
         if (step->word == RUN || step->word == WORKDIR || step->word == COPY) {
             start_room(build);
         } else {
@@ -649,7 +736,7 @@ static bool read_steps(struct build *build, const struct json_value *steps)
 }
 
 void images_build(struct images *images, const struct json_value *steps, const char *owner,
-                  struct context *context, images_built *done, void *data)
+                  struct context *context, const struct images_events *events)
 {
     struct build *build = calloc(1, sizeof(*build));
     struct err err = ERR_INIT;
@@ -657,10 +744,10 @@ void images_build(struct images *images, const struct json_value *steps, const c
     err_set_plain(&err, ERR_NO_MEMORY);
     if (build == NULL) {
         contexts_unref(context);
-        done(data, &err, STR_EMPTY, NULL);
+        events->done(events->data, &err, STR_EMPTY, NULL);
         return;
     }
-    *build = (struct build){.images = images, .context = context, .done = done, .data = data};
+    *build = (struct build){.images = images, .context = context, .events = *events};
     snprintf(build->owner, sizeof(build->owner), "%s", owner);
     buf_init(&build->log, LOG_BYTES);
     arena_init(&build->arena, BUILD_ARENA_BYTES);

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/hex.h"
+#include "programs/sandboxd/daytona/snapshots.h"
 #include "programs/sandboxd/images_internal.h"
+#include "programs/sandboxd/run.h"
 
 enum { MOST_LAYERS = 4096, KEPT_LAYERS = 256 };
 
@@ -125,9 +127,6 @@ int images_apply(const struct images *images, const char *key, struct arena *are
     const struct json_limits limits = {CALL_ARENA_BYTES, 4};
     const struct layer *layer = images_layer(images, key);
     const struct json_value *env;
-    const char **list;
-    size_t given = 0;
-    size_t count = 0;
 
     if (layer == NULL)
         return 0;
@@ -135,26 +134,14 @@ int images_apply(const struct images *images, const char *key, struct arena *are
         command->workdir = layer->record.workdir;
     if (json_parse(arena, layer->record.env, limits, &env, NULL) < 0)
         return ERR_INTERNAL;
-    while (command->env != NULL && command->env[given] != NULL)
-        given++;
-    list = arena_alloc_array(arena, env->size + given + 1, sizeof(*list));
-    if (list == NULL)
-        return ERR_NO_MEMORY;
-    json_each_member (name, env) {
-        cleanup_buf struct buf pair = BUF_INIT(CALL_ARENA_BYTES);
+    return run_add_env(arena, env, command) == NULL ? 0 : ERR_NO_MEMORY;
+}
 
-        if (buf_append_str(&pair, json_str(name)) < 0 || buf_append_char(&pair, '=') < 0 ||
-            buf_append_str(&pair, json_str(name + 1)) < 0)
-            return ERR_NO_MEMORY;
-        list[count] = arena_copy(arena, buf_view(&pair));
-        if (list[count++] == NULL)
-            return ERR_NO_MEMORY;
-    }
-    for (size_t i = 0; i < given; i++)
-        list[count++] = command->env[i];
-    list[count] = NULL;
-    command->env = list;
-    return 0;
+const char *images_workdir(const struct images *images, const char *key)
+{
+    const struct layer *layer = images_layer(images, key);
+
+    return layer != NULL && layer->record.workdir[0] != '\0' ? layer->record.workdir : NULL;
 }
 
 bool images_is_building(const struct images *images)
@@ -176,13 +163,13 @@ static bool is_parent(const struct images *images, const char *key)
     return false;
 }
 
-/* By a sandbox, also a stopped one, or by a build. */
+/* By a sandbox, also a stopped one, by a snapshot, or by a build. */
 static bool is_used(const struct images *images, const char *key)
 {
     list_each (node, &images->service->order)
         if (strcmp(list_entry(node, struct sandbox, node)->record.image, key) == 0)
             return true;
-    return images_is_building_on(images, key);
+    return snapshots_use(images->service, key) || images_is_building_on(images, key);
 }
 
 /* Removes it, and then its parents that nobody asked for by themselves. */

@@ -9,7 +9,8 @@
  *     RUN command     as root of a sandbox, whose files become the layer
  *     ENV name=value  for later steps and for commands
  *     WORKDIR path    the same; created
- *     COPY from… to   files of the build context; a folder's content goes into `to`
+ *     COPY from… to   files of the build context, also by patterns; a folder's content goes into
+ * `to`
  */
 #ifndef PROGRAMS_SANDBOXD_IMAGES_H
 #define PROGRAMS_SANDBOXD_IMAGES_H
@@ -28,9 +29,27 @@ const char *images_check_steps(const struct json_value *steps, bool has_context)
 
 /* The image's key; or the error, with the end of the output of a step that failed. */
 typedef void images_built(void *data, const struct err *err, struct str log, const char *key);
+
+/* What whoever builds an image hears; all but `done` may be NULL. None may start another build. */
+struct images_events {
+    images_built *done;
+    /* From 1 on. Nothing is done for one that is cached. */
+    void (*on_step)(void *data, size_t step, size_t steps, struct str text, bool is_cached);
+    void (*on_output)(void *data, enum room_stream stream, struct str bytes);
+    /* Whether the step must wait until this one has read what it was sent: images_pace(). */
+    bool (*is_behind)(const void *data);
+    void *data; /* different for each build */
+};
+
 /* Calls `done`, maybe at once. The steps were checked. Takes the context over; or NULL. */
 void images_build(struct images *images, const struct json_value *steps, const char *owner,
-                  struct context *context, images_built *done, void *data);
+                  struct context *context, const struct images_events *events);
+
+/* Makes steps wait for their readers, or go on. */
+void images_pace(struct images *images);
+
+/* Ends the events of the build with this data; what is being built is built all the same. */
+void images_unwatch(struct images *images, const void *data);
 
 bool images_has(const struct images *images, struct str key, const char *owner);
 
@@ -42,6 +61,9 @@ int images_layers(struct images *images, const char *key, const char *out_layers
 int images_apply(const struct images *images, const char *key, struct arena *arena,
                  struct room_command *command);
 
+/* The directory in which commands of the image run; NULL if it sets none. */
+const char *images_workdir(const struct images *images, const char *key);
+
 /* Whether steps are under way. */
 bool images_is_building(const struct images *images);
 
@@ -50,6 +72,8 @@ void images_evict(struct images *images);
 
 /* ---- endpoints ---- */
 
+/* Builds an image and sends what happens as it happens; imagelog.c. */
+void images_create(const struct call *call);
 void images_list(const struct call *call);
 void images_get(const struct call *call);
 void images_remove(const struct call *call);

@@ -25,6 +25,7 @@
 #include "net/http/server.h"
 #include "programs/sandboxd/api.h"
 #include "programs/sandboxd/call.h"
+#include "programs/sandboxd/previews.h"
 #include "programs/sandboxd/servicefile.h"
 #include "session/state.h"
 
@@ -63,6 +64,7 @@ struct program {
     char state_path[PATH_MAX];
     char url[URL_BYTES];
     struct str hosts[1];
+    struct str preview_url;
     struct signal_watch *watches[array_size(signals)];
     struct timer deadline; /* of the end */
 };
@@ -188,6 +190,19 @@ static int open_port(struct program *program, const struct option_values *values
     return 0;
 }
 
+static int read_preview_url(struct program *program, const struct option_values *values,
+                            struct err *err)
+{
+    const char *url = options_text(values, SANDBOXD_OPTION_PREVIEW_URL);
+
+    program->preview_url = url != NULL ? str_from(url) : STR_EMPTY;
+    return url == NULL || previews_is_url(program->preview_url)
+               ? 0
+               : err_set(err, ERR_INVALID_OPTION,
+                         "--preview-url needs a scheme and a name, like https://preview.example or "
+                         "http://localhost:7656");
+}
+
 /* By the environment, by an earlier run, or a new one. */
 static int open_key(struct program *program, struct err *err)
 {
@@ -235,10 +250,12 @@ static int start_keeper(struct program *program, const struct option_values *val
         r = room_keeper_new(program->loop, &config, &program->keeper, err);
     }
     if (r == 0 && !config.is_degraded && options_int(values, SANDBOXD_OPTION_DISK_SIZE) > 0 &&
+        !options_is_on(values, SANDBOXD_OPTION_DISK_IN_MEMORY) &&
         !room_keeper_abilities(program->keeper)->has_disk_images)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "--disk-size needs root, loop devices and mke2fs; leave it away, or say "
-                       "--allow-weaker to serve without the limit");
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "--disk-size needs root, loop devices and mke2fs, or --disk-in-memory; leave "
+            "it away, or say --allow-weaker to serve without the limit");
     return r;
 }
 
@@ -269,8 +286,10 @@ static int confine(struct program *program, struct err *err)
 static void on_access(void *data, const struct http_access *access)
 {
     const struct api *api = data;
+    struct http_access shown = *access;
 
-    http_access_log(access, api->service->config.log);
+    shown.target = previews_shown(access->target);
+    http_access_log(&shown, api->service->config.log);
 }
 
 /* The only place that shows the key: to the user who started us, when it is new. */
@@ -302,6 +321,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .idle_stop_ms = options_int(values, SANDBOXD_OPTION_IDLE_STOP),
         .idle_delete_ms = options_int(values, SANDBOXD_OPTION_IDLE_DELETE),
         .disk_bytes = (uint64_t)options_int(values, SANDBOXD_OPTION_DISK_SIZE),
+        .is_in_memory = options_is_on(values, SANDBOXD_OPTION_DISK_IN_MEMORY),
         .exit_idle_ms = options_int(values, SANDBOXD_OPTION_EXIT_IDLE),
         .on_idle = on_idle,
         .data = program,
@@ -309,6 +329,14 @@ static int serve(struct program *program, const struct option_values *values, st
         .build_network = options_choice(values, SANDBOXD_OPTION_BUILD_NET) == SANDBOXD_NET_HOST
                              ? ROOM_NETWORK_HOST
                              : ROOM_NETWORK_NONE,
+    };
+    const struct previews_config previews = {
+        .service = &program->service,
+        .admin_key = secret_reveal(&program->admin_key), /* to derive another from it */
+        .url = program->preview_url,
+        .policy = program->api.has_policy ? &program->api.policy : NULL,
+        .is_key = api_is_key,
+        .data = &program->api,
     };
     const struct httpserver_config server = {
         .on_request = api_handle,
@@ -327,6 +355,9 @@ static int serve(struct program *program, const struct option_values *values, st
         return r;
     program->api.service = &program->service;
     program->api.admin_key = &program->admin_key;
+    r = previews_new(&previews, &program->service.previews);
+    if (r < 0)
+        return err_set_plain(err, r);
     program->listen_fd = -1;
     r = httpserver_new(program->loop, fd, &server, &program->server);
     if (r < 0)
@@ -349,7 +380,9 @@ static int work(struct program *program, const struct option_values *values, str
     int r;
 
     umask(PRIVATE_UMASK);
-    r = open_port(program, values, err);
+    r = read_preview_url(program, values, err);
+    if (r == 0)
+        r = open_port(program, values, err);
     if (r == 0)
         r = open_state(program, values, err);
     if (r == 0)
@@ -390,6 +423,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     secret_done(&program.admin_key);
     if (program.loop != NULL)
         loop_free(program.loop);
+    previews_free(program.service.previews); /* its connections close on the loop */
     if (program.listen_fd >= 0)
         close(program.listen_fd);
     if (program.file_fd >= 0)

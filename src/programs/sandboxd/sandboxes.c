@@ -82,8 +82,7 @@ static void on_created(void *data, struct sandbox *sandbox, const struct err *er
 
 /* ---- creating ---- */
 
-/* Whether it may create one more; if not, it is answered. */
-static bool check_quota(struct service *service, const char *owner, struct exchange *exchange)
+bool sandboxes_check_quota(struct service *service, const char *owner, struct exchange *exchange)
 {
     struct sandboxstore_tenant tenant;
     int r;
@@ -181,9 +180,11 @@ static void create(struct creation *creation)
     if (sandbox != NULL) {
         call_fail(creation->exchange, 409, "the id was taken meanwhile");
         free(creation);
-    } else if (!check_quota(creation->service, creation->record.owner, creation->exchange)) {
+    } else if (!sandboxes_check_quota(creation->service, creation->record.owner,
+                                      creation->exchange)) {
         free(creation);
-    } else if (service_create(creation->service, &creation->record, &creation->use, &err) < 0) {
+    } else if (service_create(creation->service, &creation->record, NULL, &creation->use, &err) <
+               0) {
         call_fail_err(creation->exchange, &err);
         free(creation);
     }
@@ -222,20 +223,6 @@ static void answer_existing(const struct call *call, struct sandbox *sandbox,
     } else
         answer_record(call->exchange, 200, sandbox, creation->shows_image);
     free(creation);
-}
-
-/* What is wrong with the build context that the request names, or NULL. */
-static const char *find_context(const struct call *call, const struct json_value *object,
-                                struct context **out_context)
-{
-    struct str key = STR_EMPTY;
-
-    if (!call_member_str(object, STR("context"), &key))
-        return "context must be the name of a build context";
-    if (key.len == 0)
-        return NULL;
-    *out_context = contexts_find(call->service, key, call->owner);
-    return *out_context == NULL ? "the build context is not here: upload it, maybe again" : NULL;
 }
 
 static struct context *steal_context(struct context **context)
@@ -281,7 +268,7 @@ void sandboxes_create(const struct call *call)
     creation->record.active_s = creation->record.created_s;
     wrong = read_record(call, object, &creation->record);
     if (wrong == NULL)
-        wrong = find_context(call, object, &context);
+        wrong = contexts_choose(call, object, &context);
     if (wrong == NULL && steps != NULL)
         wrong = images_check_steps(steps, context != NULL);
     if (wrong != NULL) {
@@ -293,11 +280,11 @@ void sandboxes_create(const struct call *call)
     sandbox = map_get(&call->service->sandboxes, str_from(creation->record.id));
     if (sandbox != NULL)
         answer_existing(call, sandbox, creation);
-    else if (!check_quota(call->service, call->owner, call->exchange))
+    else if (!sandboxes_check_quota(call->service, call->owner, call->exchange))
         free(creation);
     else if (steps != NULL && steps->type == JSON_ARRAY && steps->size > 0)
-        images_build(call->service->images, steps, call->owner, steal_context(&context), on_built,
-                     creation);
+        images_build(call->service->images, steps, call->owner, steal_context(&context),
+                     &(struct images_events){.done = on_built, .data = creation});
     else
         create(creation);
     contexts_unref(context);

@@ -10,6 +10,11 @@ enum {
     SANDBOXES_PLAIN_BODY_BYTES = 1 << 10,
 };
 
+/* Whether this tenant may create one more; if not, the request is answered. */
+bool sandboxes_check_quota(struct service *service, const char *owner, struct exchange *exchange);
+
+/* ---- endpoints ---- */
+
 void sandboxes_create(const struct call *call);
 void sandboxes_list(const struct call *call);
 void sandboxes_get(const struct call *call);

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 
 #include "programs/sandboxd/contexts.h"
+#include "programs/sandboxd/daytona/pty.h"
+#include "programs/sandboxd/daytona/session.h"
+#include "programs/sandboxd/daytona/snapshots.h"
+#include "programs/sandboxd/details.h"
 #include "programs/sandboxd/executions.h"
 #include "programs/sandboxd/images.h"
 
@@ -29,7 +33,7 @@ static void save(struct sandbox *sandbox)
                   LOG_TEXT("sandbox", sandbox->record.id), LOG_TEXT("error", err_text(r)));
 }
 
-static void touch(struct sandbox *sandbox)
+void service_touch(struct sandbox *sandbox)
 {
     int64_t before_s = sandbox->record.active_s;
 
@@ -66,7 +70,11 @@ static struct sandbox *add(struct service *service, const struct sandboxstore_sa
     sandbox->active_ms = loop_now_ms(service->config.loop);
     list_init(&sandbox->waiting);
     list_init(&sandbox->executions);
+    list_init(&sandbox->stoppers);
     list_init(&sandbox->deleters);
+    list_init(&sandbox->sessions);
+    list_init(&sandbox->ptys);
+    sandbox->stopped_ms = sandbox->active_ms;
     if (map_add(&service->sandboxes, str_from(sandbox->record.id), sandbox) < 0) {
         free(sandbox);
         return NULL;
@@ -79,6 +87,7 @@ static void drop(struct sandbox *sandbox)
 {
     map_remove(&sandbox->service->sandboxes, str_from(sandbox->record.id));
     list_remove(&sandbox->node);
+    details_free(sandbox->details);
     free(sandbox);
 }
 
@@ -100,6 +109,46 @@ struct sandbox *service_find(const struct service *service, struct str id, const
                    strcmp(sandbox->record.owner, owner) == 0
                ? sandbox
                : NULL;
+}
+
+struct sandbox *service_find_named(const struct service *service, struct str name,
+                                   const char *owner)
+{
+    struct sandbox *found = service_find(service, name, owner);
+
+    if (found != NULL)
+        return found;
+    list_each (node, &service->order) {
+        struct sandbox *sandbox = list_entry(node, struct sandbox, node);
+
+        if (sandbox->details != NULL && sandbox->state != SANDBOX_DELETING &&
+            str_eq_c(name, sandbox->details->name) && strcmp(sandbox->record.owner, owner) == 0)
+            return sandbox;
+    }
+    return NULL;
+}
+
+void service_save_details(struct sandbox *sandbox)
+{
+    cleanup_buf struct buf document = BUF_INIT(DETAILS_MAX_DOCUMENT_BYTES);
+    int r;
+
+    if (sandbox->details == NULL)
+        return;
+    r = details_write(sandbox->details, &document);
+    if (r == 0)
+        r = sandboxstore_save_details(sandbox->service->config.store, str_from(sandbox->record.id),
+                                      buf_view(&document));
+    if (r < 0)
+        log_write(sandbox->service->config.log, LOG_WARN, "cannot save a sandbox's details",
+                  LOG_TEXT("sandbox", sandbox->record.id), LOG_TEXT("error", err_text(r)));
+}
+
+/* What does not outlive the processes of the sandbox, as far as its clients see. */
+static void forget_shells(struct sandbox *sandbox)
+{
+    session_forget_all(sandbox);
+    pty_forget_all(sandbox);
 }
 
 /* ---- uses ---- */
@@ -150,7 +199,7 @@ void service_use(struct sandbox *sandbox, struct sandbox_use *use)
 {
     struct err err = ERR_INIT;
 
-    touch(sandbox);
+    service_touch(sandbox);
     list_init(&use->node);
     switch (sandbox->state) {
     case SANDBOX_RUNNING:
@@ -179,12 +228,13 @@ void service_cancel(struct sandbox_use *use)
 void service_release(struct sandbox *sandbox)
 {
     sandbox->users--;
-    touch(sandbox);
+    service_touch(sandbox);
 }
 
 /* ---- starting and stopping ---- */
 
 static void remove_files(struct sandbox *sandbox);
+static void tell_stoppers(struct sandbox *sandbox, const struct err *err);
 
 /* A new sandbox that does not start has never been one. */
 static void fail_start(struct sandbox *sandbox, const struct err *err)
@@ -199,22 +249,31 @@ static void fail_start(struct sandbox *sandbox, const struct err *err)
     sandbox->state = SANDBOX_STOPPED;
     make_all_ready(service, id, &copy);
     sandbox = map_get(&service->sandboxes, str_from(id));
+    if (sandbox != NULL && sandbox->state == SANDBOX_STOPPED)
+        tell_stoppers(sandbox, NULL);
     if (is_new && sandbox != NULL && sandbox->state == SANDBOX_STOPPED)
         service_delete(sandbox, NULL);
 }
+
+static void stop(struct sandbox *sandbox);
 
 static void on_room_end(void *data, const struct err *why)
 {
     struct sandbox *sandbox = data;
 
     sandbox->room = NULL;
+    sandbox->stopped_ms = loop_now_ms(sandbox->service->config.loop);
+    forget_shells(sandbox);
     if (sandbox->state != SANDBOX_RUNNING)
         return; /* asked for; room_stop() or room_delete() goes on */
     log_write(sandbox->service->config.log, LOG_WARN, "a sandbox ended by itself",
               LOG_TEXT("sandbox", sandbox->record.id),
               LOG_TEXT("error", why != NULL ? why->message : ""));
     sandbox->state = SANDBOX_STOPPED;
-    sandbox->was_lost = true;
+    if (sandbox->reached.is_in_memory)
+        service_delete(sandbox, NULL); /* nothing is left of it */
+    else
+        sandbox->was_lost = true;
 }
 
 static void on_started(void *data, const struct err *err, struct room *room,
@@ -223,6 +282,8 @@ static void on_started(void *data, const struct err *err, struct room *room,
     struct sandbox *sandbox = data;
     struct service *service = sandbox->service;
     struct err lost = ERR_INIT;
+    char id[SANDBOXSTORE_ID_BYTES];
+    bool was_lost;
 
     sandbox->is_moving = false;
     sandbox->room = err == NULL ? room : NULL;
@@ -236,16 +297,20 @@ static void on_started(void *data, const struct err *err, struct room *room,
     }
     sandbox->reached = *reached;
     sandbox->state = SANDBOX_RUNNING;
-    sandbox->is_new = false;
-    sandbox->record.is_running = true;
-    save(sandbox);
-    if (!sandbox->was_lost) {
-        make_all_ready(service, sandbox->record.id, NULL);
-        return;
+    if (!sandbox->is_new) {
+        sandbox->record.is_running = true;
+        save(sandbox);
     }
+    sandbox->is_new = false;
+    memcpy(id, sandbox->record.id, sizeof(id));
+    was_lost = sandbox->was_lost;
     sandbox->was_lost = false;
-    err_set_plain(&lost, ERR_SESSION_OVER);
-    make_all_ready(service, sandbox->record.id, &lost);
+    if (was_lost)
+        err_set_plain(&lost, ERR_SESSION_OVER);
+    make_all_ready(service, id, was_lost ? &lost : NULL);
+    sandbox = map_get(&service->sandboxes, str_from(id));
+    if (sandbox != NULL && !list_is_empty(&sandbox->stoppers) && sandbox->state == SANDBOX_RUNNING)
+        stop(sandbox);
 }
 
 static void start(struct sandbox *sandbox)
@@ -259,6 +324,7 @@ static void start(struct sandbox *sandbox)
         .cpu_percent = (unsigned)sandbox->record.cpu_percent,
         .processes = (unsigned)sandbox->record.pids_max,
         .disk_bytes = service->config.disk_bytes,
+        .is_in_memory = service->config.is_in_memory,
         .on_end = on_room_end,
         .data = sandbox,
     };
@@ -276,6 +342,19 @@ static void start(struct sandbox *sandbox)
         sandbox->is_moving = true;
 }
 
+/* The callbacks only answer. */
+static void tell_stoppers(struct sandbox *sandbox, const struct err *err)
+{
+    while (!list_is_empty(&sandbox->stoppers)) {
+        struct sandbox_use *use = list_entry(sandbox->stoppers.next, struct sandbox_use, node);
+
+        list_remove(&use->node);
+        use->ready(use->data, sandbox, err);
+    }
+}
+
+static enum details_step decide_idle(const struct sandbox *sandbox, int64_t now_ms);
+
 static void on_stopped(void *data, const struct err *err)
 {
     struct sandbox *sandbox = data;
@@ -289,9 +368,13 @@ static void on_stopped(void *data, const struct err *err)
     }
     sandbox->state = SANDBOX_STOPPED;
     sandbox->record.is_running = false;
+    sandbox->stopped_ms = loop_now_ms(sandbox->service->config.loop);
     save(sandbox);
+    tell_stoppers(sandbox, NULL);
     if (!list_is_empty(&sandbox->waiting))
         start(sandbox);
+    else if (decide_idle(sandbox, sandbox->stopped_ms) == DETAILS_DELETE)
+        service_delete(sandbox, NULL); /* one that is not kept when it stops */
 }
 
 static void stop(struct sandbox *sandbox)
@@ -302,10 +385,42 @@ static void stop(struct sandbox *sandbox)
     sandbox->is_moving = true;
 }
 
+void service_stop(struct sandbox *sandbox, struct sandbox_use *use)
+{
+    struct err err = ERR_INIT;
+
+    list_init(&use->node);
+    switch (sandbox->state) {
+    case SANDBOX_STOPPED:
+        /* It need not be told any more that it was lost: that is what was asked for. */
+        sandbox->was_lost = false;
+        sandbox->record.is_running = false;
+        save(sandbox);
+        use->ready(use->data, sandbox, NULL);
+        return;
+    case SANDBOX_RUNNING:
+        list_append(&sandbox->stoppers, &use->node);
+        stop(sandbox);
+        if (sandbox->state == SANDBOX_RUNNING) {
+            err_set(&err, ERR_BUSY, "the sandbox could not be stopped; try again");
+            tell_stoppers(sandbox, &err);
+        }
+        return;
+    case SANDBOX_STARTING: /* on_started() stops it */
+    case SANDBOX_STOPPING:
+        list_append(&sandbox->stoppers, &use->node);
+        return;
+    case SANDBOX_DELETING:
+        break;
+    }
+    err_set(&err, ERR_NOT_FOUND, "the sandbox was deleted");
+    use->ready(use->data, sandbox, &err);
+}
+
 /* ---- creating and deleting ---- */
 
 int service_create(struct service *service, const struct sandboxstore_sandbox *record,
-                   struct sandbox_use *use, struct err *err)
+                   struct details *details, struct sandbox_use *use, struct err *err)
 {
     struct sandbox *sandbox;
     int r;
@@ -316,11 +431,15 @@ int service_create(struct service *service, const struct sandboxstore_sandbox *r
     if (sandbox == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     sandbox->is_new = true;
+    /* It will be: that is not worth another write. After a crash its next use tells of it. */
+    sandbox->record.is_running = true;
     r = sandboxstore_save(service->config.store, &sandbox->record);
     if (r < 0) {
         drop(sandbox);
         return err_set_plain(err, r);
     }
+    sandbox->details = details;
+    service_save_details(sandbox);
     service->created++;
     service_use(sandbox, use);
     return 0;
@@ -377,8 +496,10 @@ void service_delete(struct sandbox *sandbox, struct sandbox_use *use)
     /* First the record: after a crash, files without one are removed. */
     (void)sandboxstore_remove(service->config.store, str_from(sandbox->record.id));
     executions_forget_all(sandbox);
+    forget_shells(sandbox);
     err_set(&over, ERR_NOT_FOUND, "the sandbox was deleted");
     make_all_ready(service, sandbox->record.id, &over);
+    tell_stoppers(sandbox, &over);
     if (!sandbox->is_moving) /* else when it has started or stopped */
         remove_files(sandbox);
 }
@@ -399,6 +520,19 @@ static bool is_quiet(const struct service *service)
     return !images_is_building(service->images);
 }
 
+static enum details_step decide_idle(const struct sandbox *sandbox, int64_t now_ms)
+{
+    const struct service_config *config = &sandbox->service->config;
+    int64_t idle_ms = now_ms - sandbox->active_ms;
+    bool is_stopped = sandbox->state == SANDBOX_STOPPED;
+
+    if (sandbox->details != NULL)
+        return details_idle(sandbox->details, is_stopped, idle_ms, now_ms - sandbox->stopped_ms);
+    if (idle_ms >= (sandbox->record.is_ephemeral ? config->idle_stop_ms : config->idle_delete_ms))
+        return DETAILS_DELETE;
+    return !is_stopped && idle_ms >= config->idle_stop_ms ? DETAILS_STOP : DETAILS_KEEP;
+}
+
 static void look(void *data)
 {
     struct service *service = data;
@@ -406,17 +540,21 @@ static void look(void *data)
 
     list_each_safe (node, &service->order) {
         struct sandbox *sandbox = list_entry(node, struct sandbox, node);
-        int64_t idle_ms = now_ms - sandbox->active_ms;
-        bool is_stopped = sandbox->state == SANDBOX_STOPPED;
-        int64_t until_delete_ms = sandbox->record.is_ephemeral ? service->config.idle_stop_ms
-                                                               : service->config.idle_delete_ms;
 
-        if (sandbox->users > 0 || (!is_stopped && sandbox->state != SANDBOX_RUNNING))
+        if (sandbox->users > 0 ||
+            (sandbox->state != SANDBOX_STOPPED && sandbox->state != SANDBOX_RUNNING))
             continue;
-        if (idle_ms >= until_delete_ms)
+        switch (decide_idle(sandbox, now_ms)) {
+        case DETAILS_KEEP:
+            break;
+        case DETAILS_STOP:
+            if (!sandbox->reached.is_in_memory)
+                stop(sandbox);
+            break;
+        case DETAILS_DELETE:
             service_delete(sandbox, NULL);
-        else if (!is_stopped && idle_ms >= service->config.idle_stop_ms)
-            stop(sandbox);
+            break;
+        }
     }
     executions_expire(service);
     images_evict(service->images);
@@ -440,6 +578,16 @@ static void load(void *data, const struct sandboxstore_sandbox *record)
     sandbox->was_lost = record->is_running;
     if (idle_s > 0)
         sandbox->active_ms -= idle_s * 1000;
+    sandbox->stopped_ms = sandbox->active_ms;
+}
+
+static void load_details(void *data, struct str id, struct str document)
+{
+    struct service *service = data;
+    struct sandbox *sandbox = map_get(&service->sandboxes, id);
+
+    if (sandbox != NULL && sandbox->details == NULL)
+        sandbox->details = details_read(document);
 }
 
 static void on_swept(void *data, const struct err *err)
@@ -448,6 +596,26 @@ static void on_swept(void *data, const struct err *err)
 
     if (err != NULL)
         log_error(service->config.log, "cannot remove what a crash left", err);
+}
+
+static bool is_among(const char *id, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], id) == 0)
+            return true;
+    return false;
+}
+
+/* Their files were in the memory of the last service, or were never made. */
+static void forget_those_without_files(struct service *service, const char *const *names,
+                                       size_t count)
+{
+    list_each_safe (node, &service->order) {
+        struct sandbox *sandbox = list_entry(node, struct sandbox, node);
+
+        if (sandbox->state == SANDBOX_STOPPED && !is_among(sandbox->record.id, names, count))
+            service_delete(sandbox, NULL);
+    }
 }
 
 static void on_rooms(void *data, const struct err *err, const char *const *names, size_t count)
@@ -459,6 +627,8 @@ static void on_rooms(void *data, const struct err *err, const char *const *names
     for (size_t i = 0; err == NULL && i < count; i++)
         if (map_get(&service->sandboxes, str_from(names[i])) == NULL)
             (void)room_delete(service->config.keeper, names[i], on_swept, service);
+    if (err == NULL)
+        forget_those_without_files(service, names, count);
 }
 
 int service_init(struct service *service, const struct service_config *config, struct err *err)
@@ -476,9 +646,13 @@ int service_init(struct service *service, const struct service_config *config, s
     contexts_init(service);
     timer_init(&service->idle, config->loop, look, service);
     service_note_request(service);
-    r = images_new(service, &service->images);
+    r = snapshots_init(service);
+    if (r == 0)
+        r = images_new(service, &service->images);
     if (r == 0)
         r = sandboxstore_each(config->store, load, service);
+    if (r == 0)
+        r = sandboxstore_each_details(config->store, load_details, service);
     if (r < 0)
         return err_set(err, r, "cannot read the state of the sandboxes: %s", err_text(r));
     r = room_list(config->keeper, false, on_rooms, service);
@@ -499,8 +673,10 @@ void service_close(struct service *service)
 {
     service->is_stopping = true;
     timer_stop(&service->idle);
-    list_each (node, &service->order)
+    list_each (node, &service->order) {
         executions_forget_all(list_entry(node, struct sandbox, node));
+        forget_shells(list_entry(node, struct sandbox, node));
+    }
 }
 
 void service_done(struct service *service)
@@ -511,10 +687,12 @@ void service_done(struct service *service)
     timer_stop(&service->idle);
     images_free(service->images);
     contexts_done(service);
+    snapshots_done(service);
     while (!list_is_empty(&service->order)) {
         struct sandbox *sandbox = list_entry(service->order.next, struct sandbox, node);
 
         make_all_ready(service, sandbox->record.id, &over);
+        tell_stoppers(sandbox, &over);
         tell_deleters(sandbox, sandbox->state == SANDBOX_DELETING ? NULL : &over);
         /* What runs ends with us, and its user learns of it. */
         if (sandbox->state != SANDBOX_DELETING)

@@ -17,7 +17,9 @@
 #include "loop/timer.h"
 #include "store/sandboxstore.h"
 
+struct details;
 struct images;
+struct previews;
 
 struct service_config {
     struct loop *loop;
@@ -31,6 +33,7 @@ struct service_config {
     void *data;
     unsigned max_sandboxes;
     uint64_t disk_bytes;             /* of the files of each new one; 0: not limited */
+    bool is_in_memory;               /* those files: they are gone when it stops */
     enum room_network build_network; /* of the steps of images */
 };
 
@@ -50,7 +53,9 @@ struct service {
     struct list ended;     /* executions that are over, the oldest first */
     size_t history_bytes;  /* of all executions */
     struct images *images;
-    struct list contexts; /* of builds; see contexts.h */
+    struct previews *previews; /* set by the program */
+    struct list snapshots;     /* see daytona/snapshots.h */
+    struct list contexts;      /* of builds; see contexts.h */
     size_t context_bytes;
     struct timer idle;
     int64_t asked_ms; /* the last request, by the loop's clock */
@@ -63,6 +68,7 @@ struct sandbox {
     struct list node; /* service->order */
     struct service *service;
     struct sandboxstore_sandbox record;
+    struct details *details; /* of the Daytona API; or NULL */
     enum sandbox_state state;
     struct room *room; /* while it runs */
     struct room_reached reached;
@@ -71,9 +77,13 @@ struct sandbox {
     bool was_lost;       /* ended unasked */
     unsigned users;      /* work under way */
     int64_t active_ms;   /* by the loop's clock */
+    int64_t stopped_ms;  /* the same: since when it has been stopped */
     struct list waiting; /* uses, for the room */
     struct list executions;
+    struct list stoppers; /* uses, for its stop */
     struct list deleters; /* uses, for the end */
+    struct list sessions; /* shells; see daytona/session.h */
+    struct list ptys;     /* terminals; see daytona/pty.h */
 };
 
 /* Work that needs the running sandbox, embedded in its owner. */
@@ -97,18 +107,33 @@ size_t service_count_of(const struct service *service, const char *owner);
 /* NULL if there is none, or if it is another's. */
 struct sandbox *service_find(const struct service *service, struct str id, const char *owner);
 
+/* The same by the name of its details, or by its id. */
+struct sandbox *service_find_named(const struct service *service, struct str name,
+                                   const char *owner);
+
 /*
- * Adds a sandbox by its record and starts it: `use` becomes ready when it runs. ERR_BUSY if there
- * are too many.
+ * Adds a sandbox by its record and starts it: `use` becomes ready when it runs. The details, which
+ * may be NULL, are taken over if it succeeds. ERR_BUSY if there are too many.
  */
 int service_create(struct service *service, const struct sandboxstore_sandbox *record,
-                   struct sandbox_use *use, struct err *err);
+                   struct details *details, struct sandbox_use *use, struct err *err);
+/* After a change of its details. */
+void service_save_details(struct sandbox *sandbox);
 
 /* Calls `ready`, maybe at once, when the sandbox runs. */
 void service_use(struct sandbox *sandbox, struct sandbox_use *use);
 void service_release(struct sandbox *sandbox);
 /* A use that is not wanted any more and not ready yet. */
 void service_cancel(struct sandbox_use *use);
+
+/* Counts as activity. */
+void service_touch(struct sandbox *sandbox);
+
+/*
+ * Kills all that runs in it, and keeps its files. `use` becomes ready, with an error or not, when
+ * it is stopped, or at once.
+ */
+void service_stop(struct sandbox *sandbox, struct sandbox_use *use);
 
 /* Kills and removes it. `use` becomes ready, with an error or not, when it is gone. May be NULL. */
 void service_delete(struct sandbox *sandbox, struct sandbox_use *use);

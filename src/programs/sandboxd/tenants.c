@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/secret.h"
+#include "programs/sandboxd/daytona/snapshots.h"
 #include "programs/sandboxd/service.h"
 
 enum { KEY_CHARS = 32, MOST_SANDBOXES = 1000000 };
@@ -217,10 +218,12 @@ void tenants_remove(const struct call *call)
         return;
     }
     r = sandboxstore_remove_tenant(call->service->config.store, call->ids[0]);
-    if (r < 0)
+    if (r < 0) {
         fail_store(call, r);
-    else
-        call_answer_nothing(call->exchange);
+        return;
+    }
+    snapshots_remove_all(call->service, tenant.id);
+    call_answer_nothing(call->exchange);
 }
 
 /* ---- keys ---- */

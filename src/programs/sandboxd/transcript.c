@@ -181,6 +181,24 @@ static void end_streams(struct transcript *transcript)
     }
 }
 
+void transcript_add_step(struct transcript *transcript, size_t step, size_t steps, struct str text,
+                         bool is_cached)
+{
+    cleanup_buf struct buf out = BUF_INIT(EVENT_MAX_BYTES);
+    struct json_writer json;
+
+    if (transcript->is_over)
+        return;
+    end_streams(transcript);
+    memset(transcript->streams, 0, sizeof(transcript->streams));
+    begin(transcript, &json, &out, STR("step"));
+    json_put_int(&json, STR("step"), (int64_t)step);
+    json_put_int(&json, STR("steps"), (int64_t)steps);
+    json_put_str_lossy(&json, STR("text"), text);
+    json_put_bool(&json, STR("cached"), is_cached);
+    end(transcript, &json, &out);
+}
+
 /* ---- the end ---- */
 
 void transcript_add_exit(struct transcript *transcript, const struct transcript_exit *exit)
@@ -211,6 +229,20 @@ void transcript_add_error(struct transcript *transcript, struct str text)
     end_streams(transcript);
     begin(transcript, &json, &out, STR("error"));
     json_put_str_lossy(&json, STR("error"), text);
+    end(transcript, &json, &out);
+    transcript->is_over = true;
+}
+
+void transcript_add_image(struct transcript *transcript, struct str id)
+{
+    cleanup_buf struct buf out = BUF_INIT(EVENT_MAX_BYTES);
+    struct json_writer json;
+
+    if (transcript->is_over)
+        return;
+    end_streams(transcript);
+    begin(transcript, &json, &out, STR("image"));
+    json_put_str(&json, STR("image_id"), id);
     end(transcript, &json, &out);
     transcript->is_over = true;
 }

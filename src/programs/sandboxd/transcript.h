@@ -6,6 +6,11 @@
  *     {"seq":1,"type":"stdout","data":"hi\n"}
  *     {"seq":2,"type":"exit","exit_code":0,…}
  *
+ * The events of an image's steps are lines of the same kind:
+ *
+ *     {"seq":0,"type":"step","step":1,"steps":2,"text":"RUN npm ci","cached":false}
+ *     {"seq":9,"type":"image","image_id":"…"}
+ *
  * A character that is split between two pieces of output stays whole. The API that we imitate ends
  * the output of each stream with a newline, invented if need be; so does this, unless it is asked
  * for the bytes as they are.
@@ -56,9 +61,13 @@ void transcript_done(struct transcript *transcript);
 void transcript_add_start(struct transcript *transcript, struct str exec_id);
 void transcript_add_output(struct transcript *transcript, enum transcript_stream stream,
                            struct str bytes);
-/* The last event, one of these two; what comes later is ignored. */
+/* The next of the steps that make an image; `is_cached` if nothing is to be done for it. */
+void transcript_add_step(struct transcript *transcript, size_t step, size_t steps, struct str text,
+                         bool is_cached);
+/* The last event, one of these three; what comes later is ignored. */
 void transcript_add_exit(struct transcript *transcript, const struct transcript_exit *exit);
 void transcript_add_error(struct transcript *transcript, struct str text);
+void transcript_add_image(struct transcript *transcript, struct str id);
 
 /* The number that the next event will have. */
 static inline int64_t transcript_next(const struct transcript *transcript)

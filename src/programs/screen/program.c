@@ -5,7 +5,6 @@
  * It works in a child process that can reach nothing but the display and the front end. When the
  * display goes away the child ends, and the next one looks for it again at each request.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -149,9 +148,6 @@ static const struct runner runner = {
 
 int main(int argc, char **argv)
 {
-    companion_wake_with_parent();
-    /* Signals from a terminal to all its programs are for the front end: it closes the socket. */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+    companion_follow_parent();
     return runner_main(&runner, argc, argv);
 }

@@ -235,8 +235,10 @@ static bool is_gone(const struct agents *agents, int64_t id)
 {
     struct store_agent agent;
 
-    return id < 0 ? !oauth_is_granted(agents->config.oauth, id)
-                  : store_get_agent(agents->config.store, id, &agent) == ERR_NOT_FOUND;
+    if (id < 0) /* a consent also ends by its time */
+        return !oauth_is_granted(agents->config.oauth, id);
+    return agents->has_revoked &&
+           store_get_agent(agents->config.store, id, &agent) == ERR_NOT_FOUND;
 }
 
 /* A request may still be on its way in there, so it is freed with the server. */
@@ -254,9 +256,12 @@ static void end_door(struct agents *agents, struct agent_door *door)
 static void sweep(void *data)
 {
     struct agents *agents = data;
+    bool has_revoked = store_has_revoked(agents->config.store, &agents->checked_view);
 
-    if (agents->unchecked == 0 && store_has_changed(agents->config.store, &agents->checked_view))
+    if (has_revoked || agents->unchecked == 0) {
+        agents->has_revoked = has_revoked;
         agents->unchecked = agents->doors.count;
+    }
     for (size_t i = 0; i < SWEEP_STEP_DOORS && agents->unchecked > 0; i++) {
         struct agent_door *door = list_entry(agents->all.next, struct agent_door, node);
 
@@ -306,19 +311,16 @@ static int find_door_by_token(struct agents *agents, struct str token, struct ag
     return r < 0 ? r : find_door(agents, &agent, out_door);
 }
 
-/* The store is asked after every change of it: a revoked key is refused at once. */
+/* The store is asked again after each removal of a key: it is refused at once. */
 static int find_door_by_key(struct agents *agents, struct str token, struct agent_door **out_door)
 {
     unsigned char digest[SHA256_BYTES];
     struct store_agent agent;
     struct agent_door *door;
-    struct sha256 hash;
     int r;
 
-    sha256_init(&hash);
-    sha256_add(&hash, token);
-    sha256_end(&hash, digest);
-    if (store_has_changed(agents->config.store, &agents->view))
+    sha256_of(token, digest);
+    if (store_has_revoked(agents->config.store, &agents->view))
         forget_known(agents);
     door = map_get(&agents->known, bytes_of(digest));
     if (door == NULL) {

@@ -36,6 +36,7 @@ struct agents {
     struct map users; /* those with doors, by the bytes of their ids */
     struct list all;  /* doors; the one that was checked longest ago first */
     size_t unchecked; /* of these, in this round */
+    bool has_revoked; /* keys too must be looked up, in this round */
     struct store_view checked_view;
     struct list stale;
     struct list over; /* doors whose keys were revoked */

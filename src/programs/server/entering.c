@@ -129,7 +129,7 @@ static void enter(struct entering *entering)
     unsigned char digest[SHA256_BYTES];
 
     rand_token(secret + 6, LOGINS_TOKEN_CHARS);
-    logins_digest(str_from(secret), digest);
+    sha256_of(str_from(secret), digest);
     snprintf(entering->cookie, sizeof(entering->cookie),
              "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
              logins->is_secure ? LOGINS_SECURE_COOKIE : LOGINS_COOKIE, secret, COOKIE_SECONDS,
@@ -171,7 +171,7 @@ void logins_enter(struct logins *logins, struct exchange *exchange)
         return;
     }
     entering->is_link = true;
-    logins_digest(token, digest);
+    sha256_of(token, digest);
     if (str_starts_with(request->query, name) && token.len <= SECRET_MAX_BYTES)
         r = store_find_link(logins->store, digest, loop_wall_ms(logins->loop),
                             &entering->login.user);

@@ -193,7 +193,7 @@ static void sweep(void *data)
 
     if (front->unchecked == 0) {
         board_sweep(front->board, is_good, front);
-        if (store_has_changed(front->config.store, &front->view))
+        if (store_has_revoked(front->config.store, &front->view))
             front->unchecked = hub_user_count(hub);
     }
     count = front->unchecked < SWEEP_USERS ? front->unchecked : SWEEP_USERS;
@@ -753,6 +753,7 @@ static int make_parts(struct front *front)
         r = hostfsapi_new(&(struct hostfsapi_config){.loop = config->loop,
                                                      .log = config->log,
                                                      .store = config->store,
+                                                     .oauth = &front->oauth,
                                                      .tenants = config->tenants,
                                                      .admit = admit,
                                                      .data = front},

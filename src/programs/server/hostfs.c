@@ -8,13 +8,18 @@
 #include "base/sha256.h"
 #include "gateway/toolset.h"
 #include "hostfs/discovery.h"
+#include "loop/timer.h"
 #include "programs/server/hostfslink.h"
+#include "programs/server/oauth.h"
 
 enum {
     KNOWN_MAX = 4096, /* keys that need no look at the store */
     DOCUMENT_BYTES = 16 << 10,
     ETAG_BYTES = 2 * 16 + 3, /* with quotes */
     MAJORS = 2,
+    LOOK_MS = 50,          /* between two looks at what the keeper has started */
+    MAX_DOUBLINGS = 8,     /* of the time before the next try, from LOOK_MS on */
+    STEADY_MS = 60 * 1000, /* a process that lived so long does not count as a try */
 };
 
 struct document {
@@ -22,9 +27,20 @@ struct document {
     char etag[ETAG_BYTES];
 };
 
+/* The process of one tenant. */
+struct served {
+    struct hostfsapi *api;
+    struct hostfslink *link;
+    bool is_lost;  /* another one is needed */
+    bool is_asked; /* and asked for */
+    unsigned tries;
+    int64_t since_ms; /* the process is there, or is missed */
+};
+
 struct hostfsapi {
     struct hostfsapi_config config;
-    struct hostfslink *links[HOSTFSSTART_MAX_TENANTS];
+    struct served served[HOSTFSSTART_MAX_TENANTS];
+    struct timer again; /* looks after those that are lost */
     struct document discovery[MAJORS];
     char openapi_etag[ETAG_BYTES];
     struct map known; /* by the digest of the key */
@@ -45,6 +61,7 @@ static const struct {
     {STR_LITERAL("read"), HOSTFS_READ},     {STR_LITERAL("write"), HOSTFS_WRITE},
     {STR_LITERAL("delete"), HOSTFS_DELETE}, {STR_LITERAL("stat"), HOSTFS_STAT},
     {STR_LITERAL("list"), HOSTFS_LIST},     {STR_LITERAL("archive"), HOSTFS_ARCHIVE},
+    {STR_LITERAL("image"), HOSTFS_IMAGE},   {STR_LITERAL("pdf"), HOSTFS_PDF},
 };
 
 /* ---- documents ---- */
@@ -52,11 +69,8 @@ static const struct {
 static void make_etag(struct str text, char out_etag[ETAG_BYTES])
 {
     unsigned char digest[SHA256_BYTES];
-    struct sha256 hash;
 
-    sha256_init(&hash);
-    sha256_add(&hash, text);
-    sha256_end(&hash, digest);
+    sha256_of(text, digest);
     out_etag[0] = '"';
     for (size_t i = 0; i < (ETAG_BYTES - 3) / 2; i++)
         snprintf(out_etag + 1 + 2 * i, 3, "%02x", digest[i]);
@@ -102,7 +116,8 @@ static void answer_document(struct exchange *exchange, struct str text, const ch
 static int make_documents(struct hostfsapi *api)
 {
     const struct discovery discovery = {.has_files = api->config.tenants->count > 0,
-                                        .max_file_bytes = api->config.tenants->max_file_bytes};
+                                        .max_file_bytes = api->config.tenants->max_file_bytes,
+                                        .features = api->config.tenants->features};
     int r = 0;
 
     for (int i = 0; i < MAJORS && r == 0; i++) {
@@ -139,7 +154,7 @@ static struct hostfslink *find_link(struct hostfsapi *api, int64_t user)
         return NULL;
     for (size_t i = 0; i < api->config.tenants->count; i++)
         if (strcmp(api->config.tenants->items[i].name, user == STORE_OWNER ? "" : found.name) == 0)
-            return api->links[i];
+            return api->served[i].link;
     return NULL;
 }
 
@@ -154,18 +169,15 @@ static struct str bytes_of(const unsigned char digest[SHA256_BYTES])
     return (struct str){(const char *)digest, SHA256_BYTES};
 }
 
-/* The store is asked after every change of it: a revoked key is refused at once. */
+/* The store is asked again after each removal of a key: it is refused at once. */
 static int find_known(struct hostfsapi *api, struct str token, struct known *out_known)
 {
     struct store_agent agent;
     struct known *known;
-    struct sha256 hash;
     int r;
 
-    sha256_init(&hash);
-    sha256_add(&hash, token);
-    sha256_end(&hash, out_known->digest);
-    if (store_has_changed(api->config.store, &api->view) || api->known.count >= KNOWN_MAX)
+    sha256_of(token, out_known->digest);
+    if (store_has_revoked(api->config.store, &api->view) || api->known.count >= KNOWN_MAX)
         forget_known(api);
     known = map_get(&api->known, bytes_of(out_known->digest));
     if (known != NULL) {
@@ -186,6 +198,19 @@ static int find_known(struct hostfsapi *api, struct str token, struct known *out
     return 0;
 }
 
+/* Tokens expire, so the store is asked each time. */
+static int find_granted(struct hostfsapi *api, struct str token, struct known *out_known)
+{
+    struct store_agent agent;
+    int r = oauth_find_agent(api->config.oauth, token, &agent);
+
+    if (r < 0)
+        return r;
+    out_known->link = find_link(api, agent.user);
+    out_known->access = access_of(agent.groups);
+    return 0;
+}
+
 /* False after it answered. */
 static bool is_allowed(struct hostfsapi *api, struct exchange *exchange, enum hostfs_major major,
                        struct known *out_known)
@@ -197,7 +222,10 @@ static bool is_allowed(struct hostfsapi *api, struct exchange *exchange, enum ho
 
     if (http_header(exchange_request(exchange), STR("Authorization"), &value) &&
         str_eq_nocase(str_slice(value, 0, scheme.len), scheme)) {
-        r = find_known(api, str_trim(str_slice(value, scheme.len, value.len)), out_known);
+        struct str token = str_trim(str_slice(value, scheme.len, value.len));
+
+        r = str_starts_with(token, STR("gat_")) ? find_granted(api, token, out_known)
+                                                : find_known(api, token, out_known);
         if (r == ERR_UNAUTHORIZED && !api->config.admit(api->config.data, exchange, false))
             return false;
     }
@@ -353,6 +381,63 @@ void hostfsapi_handle(void *data, struct exchange *exchange)
     exchange_collect(exchange, limit, on_body, api);
 }
 
+/* ---- processes that die ---- */
+
+static void on_lost(void *data)
+{
+    struct served *served = data;
+    struct hostfsapi *api = served->api;
+    int64_t now = loop_now_ms(api->config.loop);
+
+    if (now - served->since_ms > STEADY_MS)
+        served->tries = 0;
+    served->is_lost = true;
+    served->is_asked = false;
+    served->since_ms = now;
+    if (!api->again.is_started)
+        timer_start_repeating(&api->again, LOOK_MS);
+}
+
+static void take_started(struct hostfsapi *api)
+{
+    size_t tenant;
+    int fd;
+
+    while (hostfsstart_take(api->config.tenants, &tenant, &fd)) {
+        struct served *served = &api->served[tenant];
+        bool is_open = fd >= 0 && hostfslink_reopen(served->link, fd) == 0;
+
+        served->is_lost = !is_open;
+        served->is_asked = false;
+        served->since_ms = loop_now_ms(api->config.loop);
+    }
+}
+
+/* Later each time, while they die soon. */
+static void start_again(void *data)
+{
+    struct hostfsapi *api = data;
+    bool waits = false;
+
+    take_started(api);
+    for (size_t i = 0; i < api->config.tenants->count; i++) {
+        struct served *served = &api->served[i];
+        int64_t due_ms = served->since_ms + (LOOK_MS << served->tries);
+
+        if (!served->is_lost)
+            continue;
+        waits = true;
+        if (served->is_asked || loop_now_ms(api->config.loop) < due_ms)
+            continue;
+        served->is_asked = hostfsstart_ask(api->config.tenants, i) == 0;
+        served->since_ms = loop_now_ms(api->config.loop);
+        if (served->tries < MAX_DOUBLINGS)
+            served->tries++;
+    }
+    if (!waits)
+        timer_stop(&api->again);
+}
+
 /* ---- making ---- */
 
 int hostfsapi_new(const struct hostfsapi_config *config, struct hostfsapi **out_api)
@@ -365,9 +450,19 @@ int hostfsapi_new(const struct hostfsapi_config *config, struct hostfsapi **out_
     api->config = *config;
     api->known = (struct map)MAP_INIT(KNOWN_MAX);
     r = make_documents(api);
-    for (size_t i = 0; i < config->tenants->count && r == 0; i++)
-        r = hostfslink_new(config->loop, config->log, steal_fd(&config->tenants->items[i].fd),
-                           config->tenants->max_file_bytes, &api->links[i]);
+    timer_init(&api->again, config->loop, start_again, api);
+    for (size_t i = 0; i < config->tenants->count && r == 0; i++) {
+        struct served *served = &api->served[i];
+        const struct hostfslink_config link = {.loop = config->loop,
+                                               .log = config->log,
+                                               .max_file_bytes = config->tenants->max_file_bytes,
+                                               .on_lost = on_lost,
+                                               .data = served};
+
+        served->api = api;
+        served->since_ms = loop_now_ms(config->loop);
+        r = hostfslink_new(&link, steal_fd(&config->tenants->items[i].fd), &served->link);
+    }
     if (r < 0) {
         hostfsapi_free(api);
         return r;
@@ -381,7 +476,8 @@ void hostfsapi_free(struct hostfsapi *api)
     if (api == NULL)
         return;
     for (size_t i = 0; i < HOSTFSSTART_MAX_TENANTS; i++)
-        hostfslink_free(api->links[i]);
+        hostfslink_free(api->served[i].link);
+    timer_stop(&api->again);
     for (int i = 0; i < MAJORS; i++)
         buf_done(&api->discovery[i].text);
     forget_known(api);

@@ -20,11 +20,13 @@
 #define HOSTFS_RUNS_PREFIX    "/runs/"
 
 struct hostfsapi;
+struct oauth;
 
 struct hostfsapi_config {
     struct loop *loop;
     const struct log *log;
     struct store *store;
+    struct oauth *oauth;
     struct hostfs_tenants *tenants; /* its sockets are taken; must outlive this */
     /* Somebody shows a key that nobody has: false after it answered that this is too much. */
     bool (*admit)(void *data, struct exchange *exchange, bool is_known);

@@ -17,9 +17,10 @@ enum {
     ERROR_BYTES = 4 << 10,
 };
 
+enum state { READY, STARTING, LOST };
+
 struct hostfslink {
-    struct loop *loop;
-    const struct log *log;
+    struct hostfslink_config config;
     int fd;
     int fd_again; /* for the other direction */
     struct reader *reader;
@@ -27,7 +28,7 @@ struct hostfslink {
     struct frames_decoder decoder;
     struct map asked; /* by number */
     uint32_t last_number;
-    bool is_lost;
+    enum state state;
 };
 
 /* A request whose answer is awaited. */
@@ -96,13 +97,14 @@ static void fail_all(struct hostfslink *link, int code)
 
 static void lose(struct hostfslink *link)
 {
-    if (link->is_lost)
+    if (link->state == LOST)
         return;
-    link->is_lost = true;
-    reader_pause(link->reader);
-    log_write(link->log, LOG_ERROR,
-              "a process of host.fs has ended: its files are not served until the server restarts");
+    link->state = LOST;
+    if (link->reader != NULL)
+        reader_pause(link->reader);
+    log_write(link->config.log, LOG_ERROR, "a process of host.fs has ended; it is started again");
     fail_all(link, ERR_WORKERS_LOST);
+    link->config.on_lost(link->config.data);
 }
 
 static int on_frame(void *data, const struct frame *frame, struct err *err)
@@ -111,8 +113,14 @@ static int on_frame(void *data, const struct frame *frame, struct err *err)
     struct asked *asked;
     struct str body;
     int status;
-    int r = frame->type == HOSTFS_ANSWER ? hostfs_read_answer(frame, &status, &body)
-                                         : ERR_INVALID_ARGUMENT;
+    int r;
+
+    if (frame->type == HOSTFS_READY && link->state == STARTING) {
+        link->state = READY;
+        return 0;
+    }
+    r = frame->type == HOSTFS_ANSWER ? hostfs_read_answer(frame, &status, &body)
+                                     : ERR_INVALID_ARGUMENT;
 
     if (r < 0)
         return err_set(err, r, "an answer of an unknown form");
@@ -132,9 +140,9 @@ static void on_bytes(void *data, struct str bytes)
         .check = hostfs_check_answer, .on_frame = on_frame, .data = link};
     struct err err = ERR_INIT;
 
-    if (link->is_lost || frames_feed(&link->decoder, bytes, &events, &err) == 0)
+    if (link->state == LOST || frames_feed(&link->decoder, bytes, &events, &err) == 0)
         return;
-    log_error(link->log, "invalid message from gatehouse-hostfs", &err);
+    log_error(link->config.log, "invalid message from gatehouse-hostfs", &err);
     lose(link);
 }
 
@@ -161,7 +169,7 @@ int hostfslink_ask(struct hostfslink *link, const struct hostfs_request *request
     struct asked *asked;
     int r;
 
-    if (link->is_lost)
+    if (link->state != READY)
         return ERR_WORKERS_LOST;
     if (link->asked.count >= HOSTFSLINK_MAX_ASKED)
         return ERR_BUSY;
@@ -184,7 +192,8 @@ int hostfslink_ask(struct hostfslink *link, const struct hostfs_request *request
     }
     if (r < 0) {
         free(asked);
-        return r == ERR_TOO_LARGE ? ERR_BUSY : r;
+        /* Otherwise it has closed, of which the reader will hear. */
+        return r == ERR_TOO_LARGE ? ERR_BUSY : r == ERR_NO_MEMORY ? r : ERR_WORKERS_LOST;
     }
     exchange_watch(exchange, &events, asked);
     return 0;
@@ -192,23 +201,38 @@ int hostfslink_ask(struct hostfslink *link, const struct hostfs_request *request
 
 /* ---- making ---- */
 
-static int open_streams(struct hostfslink *link, uint64_t max_file_bytes)
+static int open_streams(struct hostfslink *link, int fd)
 {
     const struct reader_events reader = {.on_bytes = on_bytes, .on_end = on_end, .data = link};
     const struct writer_events writer = {
         .on_drained = on_drained, .on_broken = on_end, .data = link};
+    uint64_t most = link->config.max_file_bytes;
     int r;
 
+    link->fd = fd;
+    frames_decoder_init(&link->decoder, HOSTFS_ANSWER_HEAD + hostfs_max_answer(most));
     link->fd_again = fcntl(link->fd, F_DUPFD_CLOEXEC, FIRST_OWN_FD);
     if (link->fd_again < 0)
         return err_from_errno(errno);
-    r = writer_new(link->loop, link->fd_again, SENT_REQUESTS * hostfs_max_request(max_file_bytes),
+    r = writer_new(link->config.loop, link->fd_again, SENT_REQUESTS * hostfs_max_request(most),
                    &writer, &link->writer);
-    return r == 0 ? reader_new(link->loop, link->fd, &reader, &link->reader) : r;
+    return r == 0 ? reader_new(link->config.loop, link->fd, &reader, &link->reader) : r;
 }
 
-int hostfslink_new(struct loop *loop, const struct log *log, int fd, uint64_t max_file_bytes,
-                   struct hostfslink **out_link)
+static void close_streams(struct hostfslink *link)
+{
+    reader_free(link->reader);
+    writer_free(link->writer);
+    link->reader = NULL;
+    link->writer = NULL;
+    frames_decoder_done(&link->decoder);
+    if (link->fd_again >= 0)
+        close(steal_fd(&link->fd_again));
+    if (link->fd >= 0)
+        close(steal_fd(&link->fd));
+}
+
+int hostfslink_new(const struct hostfslink_config *config, int fd, struct hostfslink **out_link)
 {
     struct hostfslink *link = calloc(1, sizeof(*link));
     int r;
@@ -217,13 +241,9 @@ int hostfslink_new(struct loop *loop, const struct log *log, int fd, uint64_t ma
         close(fd);
         return ERR_NO_MEMORY;
     }
-    link->loop = loop;
-    link->log = log;
-    link->fd = fd;
-    link->fd_again = -1;
+    link->config = *config;
     link->asked = (struct map)MAP_INIT(HOSTFSLINK_MAX_ASKED);
-    frames_decoder_init(&link->decoder, HOSTFS_ANSWER_HEAD + hostfs_max_answer(max_file_bytes));
-    r = open_streams(link, max_file_bytes);
+    r = open_streams(link, fd);
     if (r < 0) {
         hostfslink_free(link);
         return r;
@@ -232,18 +252,23 @@ int hostfslink_new(struct loop *loop, const struct log *log, int fd, uint64_t ma
     return 0;
 }
 
+int hostfslink_reopen(struct hostfslink *link, int fd)
+{
+    int r;
+
+    close_streams(link);
+    r = open_streams(link, fd);
+    link->state = r == 0 ? STARTING : LOST;
+    return r;
+}
+
 void hostfslink_free(struct hostfslink *link)
 {
     if (link == NULL)
         return;
-    link->is_lost = true; /* an answer may bring the next request of its connection */
+    link->state = LOST; /* an answer may bring the next request of its connection */
     fail_all(link, ERR_BUSY);
     map_done(&link->asked);
-    reader_free(link->reader);
-    writer_free(link->writer);
-    frames_decoder_done(&link->decoder);
-    if (link->fd_again >= 0)
-        close(link->fd_again);
-    close(link->fd);
+    close_streams(link);
     free(link);
 }

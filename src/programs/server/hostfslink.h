@@ -12,9 +12,19 @@ enum { HOSTFSLINK_MAX_ASKED = 256 }; /* requests without an answer */
 
 struct hostfslink;
 
-/* Takes ownership of the socket, even on failure. */
-int hostfslink_new(struct loop *loop, const struct log *log, int fd, uint64_t max_file_bytes,
-                   struct hostfslink **out_link);
+struct hostfslink_config {
+    struct loop *loop;
+    const struct log *log;
+    uint64_t max_file_bytes;
+    /* The process has ended, and what waited for it was answered. Reopen it later, not here. */
+    void (*on_lost)(void *data);
+    void *data;
+};
+
+/* To a process that is ready. Takes ownership of the socket, even on failure. */
+int hostfslink_new(const struct hostfslink_config *config, int fd, struct hostfslink **out_link);
+/* To another one, which says when it is ready; until then requests are refused. The same. */
+int hostfslink_reopen(struct hostfslink *link, int fd);
 /* Answers what waits with ERR_BUSY; before the HTTP server is freed. */
 void hostfslink_free(struct hostfslink *link);
 

@@ -4,21 +4,26 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/serve.h"
 #include "hostfs/wire.h"
+#include "ipc/packet.h"
 #include "isolate/companion.h"
+#include "isolate/confine.h"
 #include "session/state.h"
 
 enum {
     READY_MS = 30 * 1000,
     NUMBER_BYTES = 32,
-    MAX_WORDS = 16,
-    READY_BYTES = FRAMES_HEADER_BYTES + 1
+    MAX_WORDS = 20,
+    READY_BYTES = FRAMES_HEADER_BYTES + HOSTFS_READY_BYTES
 };
 
 struct start {
@@ -105,7 +110,7 @@ static void append_name(struct str name, char *path, size_t size)
     }
 }
 
-static int wait_until_ready(int fd, struct err *err)
+static int wait_until_ready(int fd, unsigned *out_features, struct err *err)
 {
     char bytes[READY_BYTES] = {0};
     size_t got = 0;
@@ -122,15 +127,18 @@ static int wait_until_ready(int fd, struct err *err)
     }
     if ((unsigned char)bytes[FRAMES_HEADER_BYTES - 1] != HOSTFS_READY)
         return err_set(err, ERR_IO, "gatehouse-hostfs is of another version");
+    *out_features = hostfs_read_ready(bytes + FRAMES_HEADER_BYTES);
     return 0;
 }
 
+/* `features` are those that the first has found out; 0 for that one. */
 static int start_one(const struct option_values *values, const struct start *start,
-                     const char *state_path, int *out_fd, struct err *err)
+                     const char *state_path, unsigned features, int *out_fd, struct err *err)
 {
     char state[PATH_MAX];
     char directory[PATH_MAX];
     char limit[NUMBER_BYTES];
+    char known[NUMBER_BYTES];
     char name[STORE_MAX_NAME_BYTES + 1];
     const char *words[MAX_WORDS] = {"gatehouse-hostfs",
                                     "--state-dir",
@@ -145,13 +153,19 @@ static int start_one(const struct option_values *values, const struct start *sta
                                     options_text(values, SERVE_OPTION_LOG_LEVEL),
                                     "--memory",
                                     NULL};
+    size_t count = 12;
     struct companion companion;
     int r = 0;
 
     if (start->directory != NULL) {
         r = session_state_absolute_path(start->directory, directory, err);
         words[11] = "--root";
-        words[12] = directory;
+        words[count++] = directory;
+    }
+    if (features != 0) {
+        snprintf(known, sizeof(known), "%u", features);
+        words[count++] = "--features";
+        words[count++] = known;
     }
     if (r < 0)
         return r;
@@ -170,27 +184,111 @@ static int start_one(const struct option_values *values, const struct start *sta
     if (r < 0)
         return r;
     *out_fd = companion.fd;
-    return wait_until_ready(companion.fd, err);
+    return 0;
+}
+
+/* ---- the keeper ---- */
+
+struct keeper {
+    const struct option_values *values;
+    const struct start *starts;
+    size_t count;
+    const char *state_path;
+    unsigned features;
+    int fd;
+};
+
+/* In the copy, until the server closes. Its children end by themselves, and nobody asks how. */
+static int keep(void *data)
+{
+    const struct keeper *keeper = data;
+    const int kept[] = {STDERR_FILENO, keeper->fd};
+    uint32_t tenant;
+
+    (void)signal(SIGCHLD, SIG_IGN);
+    if (confine_close_fds(kept, array_size(kept), NULL) < 0)
+        return EXIT_FAILURE;
+    while (packet_receive(keeper->fd, &tenant, sizeof(tenant), NULL, 0, 0) == sizeof(tenant)) {
+        const struct str bytes = {(const char *)&tenant, sizeof(tenant)};
+        cleanup_fd int fd = -1;
+
+        if (tenant >= keeper->count)
+            return EXIT_FAILURE;
+        if (start_one(keeper->values, &keeper->starts[tenant], keeper->state_path, keeper->features,
+                      &fd, NULL) < 0)
+            fd = -1;
+        if (packet_send(keeper->fd, bytes, &fd, fd >= 0 ? 1 : 0, 0) < 0)
+            break;
+    }
+    return EXIT_SUCCESS;
+}
+
+static int fork_keeper(struct keeper *keeper, int *out_fd, struct err *err)
+{
+    int ends[2];
+    int r;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, err_from_errno(errno), "cannot create sockets: %s",
+                       err_errno_text(errno));
+    keeper->fd = ends[1];
+    r = companion_fork(keep, keeper, err);
+    close(ends[1]);
+    if (r < 0)
+        close(ends[0]);
+    else
+        *out_fd = ends[0];
+    return r;
+}
+
+int hostfsstart_ask(const struct hostfs_tenants *tenants, size_t tenant)
+{
+    uint32_t number = (uint32_t)tenant;
+
+    return packet_send(tenants->keeper_fd, (struct str){(const char *)&number, sizeof(number)},
+                       NULL, 0, MSG_DONTWAIT);
+}
+
+bool hostfsstart_take(const struct hostfs_tenants *tenants, size_t *out_tenant, int *out_fd)
+{
+    uint32_t number;
+    int fd = -1;
+
+    if (packet_receive(tenants->keeper_fd, &number, sizeof(number), &fd, 1, MSG_DONTWAIT) !=
+            sizeof(number) ||
+        number >= tenants->count) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    *out_tenant = number;
+    *out_fd = fd;
+    return true;
 }
 
 int hostfsstart_open(const struct option_values *values, const char *state_path,
                      struct hostfs_tenants *out_tenants, struct err *err)
 {
     struct start starts[HOSTFSSTART_MAX_TENANTS];
+    struct keeper keeper = {.values = values, .starts = starts, .state_path = state_path};
     size_t count;
     int r = read_options(values, starts, &count, err);
 
     *out_tenants = (struct hostfs_tenants){
-        .max_file_bytes = (uint64_t)options_int(values, SERVE_OPTION_FS_MAX_FILE)};
+        .keeper_fd = -1, .max_file_bytes = (uint64_t)options_int(values, SERVE_OPTION_FS_MAX_FILE)};
     for (size_t i = 0; i < count && r == 0; i++) {
         struct hostfs_tenant *tenant = &out_tenants->items[i];
 
         tenant->fd = -1;
         snprintf(tenant->name, sizeof(tenant->name), "%.*s", STR_ARG(starts[i].name));
         out_tenants->count = i + 1;
-        r = start_one(values, &starts[i], state_path, &tenant->fd, err);
+        r = start_one(values, &starts[i], state_path, out_tenants->features, &tenant->fd, err);
+        if (r == 0)
+            r = wait_until_ready(tenant->fd, &out_tenants->features, err);
     }
-    return r;
+    keeper.count = count;
+    keeper.features = out_tenants->features;
+    return r == 0 && count > 0 ? fork_keeper(&keeper, &out_tenants->keeper_fd, err) : r;
 }
 
 void hostfsstart_close(struct hostfs_tenants *tenants)
@@ -198,5 +296,7 @@ void hostfsstart_close(struct hostfs_tenants *tenants)
     for (size_t i = 0; i < tenants->count; i++)
         if (tenants->items[i].fd >= 0)
             close(steal_fd(&tenants->items[i].fd));
+    if (tenants->count > 0 && tenants->keeper_fd >= 0)
+        close(steal_fd(&tenants->keeper_fd));
     tenants->count = 0;
 }

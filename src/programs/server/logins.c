@@ -23,31 +23,11 @@ enum {
     KEY_INTERVAL_MS = 10 * 1000,
 };
 
-void logins_digest(struct str text, unsigned char out_digest[SHA256_BYTES])
-{
-    struct sha256 hash;
-
-    sha256_init(&hash);
-    sha256_add(&hash, text);
-    sha256_end(&hash, out_digest);
-}
-
-static struct throttle *make_throttle(int64_t at_once, int64_t interval_ms)
-{
-    struct throttle *throttle = calloc(1, sizeof(*throttle));
-
-    if (throttle != NULL) {
-        throttle->at_once = at_once;
-        throttle->interval_ms = interval_ms;
-    }
-    return throttle;
-}
-
 int logins_init(struct logins *logins)
 {
-    logins->names = make_throttle(NAME_TRIES, NAME_INTERVAL_MS);
-    logins->addresses = make_throttle(ADDRESS_TRIES, ADDRESS_INTERVAL_MS);
-    logins->keys = make_throttle(KEY_TRIES, KEY_INTERVAL_MS);
+    logins->names = throttle_new(NAME_TRIES, NAME_INTERVAL_MS);
+    logins->addresses = throttle_new(ADDRESS_TRIES, ADDRESS_INTERVAL_MS);
+    logins->keys = throttle_new(KEY_TRIES, KEY_INTERVAL_MS);
     if (logins->names == NULL || logins->addresses == NULL || logins->keys == NULL)
         return ERR_NO_MEMORY;
     return worker_pool_new(logins->loop,
@@ -75,7 +55,7 @@ int logins_make_link(struct logins *logins, int64_t user, struct secret *out_tok
 
     if (r < 0)
         return r;
-    logins_digest(secret_reveal(out_token), digest); /* to store that */
+    sha256_of(secret_reveal(out_token), digest); /* to store that */
     return store_add_link(logins->store, digest, user, loop_wall_ms(logins->loop));
 }
 
@@ -203,7 +183,7 @@ int logins_find_who(struct logins *logins, const struct exchange *exchange,
         return proxied_user(logins, name, &out_who->user);
     if (cookie.len == 0)
         return ERR_UNAUTHORIZED;
-    logins_digest(cookie, digest);
+    sha256_of(cookie, digest);
     r = store_find_login(logins->store, digest, now_ms, &login);
     if (r < 0)
         return r;

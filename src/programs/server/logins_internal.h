@@ -7,8 +7,6 @@
 
 enum { LOGINS_TOKEN_CHARS = 32 };
 
-void logins_digest(struct str text, unsigned char out_digest[SHA256_BYTES]);
-
 /* `more` is another header; its name may be empty. */
 void logins_answer(struct exchange *exchange, int status, struct http_field more, struct str body);
 void logins_refuse(struct exchange *exchange, int code, const char *message,

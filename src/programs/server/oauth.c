@@ -22,21 +22,10 @@ enum {
     REFRESH_INTERVAL_MS = 30 * 1000,
 };
 
-static struct throttle *make_throttle(int64_t at_once, int64_t interval_ms)
-{
-    struct throttle *throttle = calloc(1, sizeof(*throttle));
-
-    if (throttle != NULL) {
-        throttle->at_once = at_once;
-        throttle->interval_ms = interval_ms;
-    }
-    return throttle;
-}
-
 int oauth_init(struct oauth *oauth)
 {
-    oauth->registrations = make_throttle(REGISTRATIONS, REGISTRATION_INTERVAL_MS);
-    oauth->refreshes = make_throttle(REFRESHES, REFRESH_INTERVAL_MS);
+    oauth->registrations = throttle_new(REGISTRATIONS, REGISTRATION_INTERVAL_MS);
+    oauth->refreshes = throttle_new(REFRESHES, REFRESH_INTERVAL_MS);
     return oauth->registrations != NULL && oauth->refreshes != NULL ? 0 : ERR_NO_MEMORY;
 }
 
@@ -77,15 +66,6 @@ void oauth_refuse(struct exchange *exchange, int status, const char *error, cons
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
         oauth_answer_json(exchange, status, buf_view(&text));
-}
-
-void oauth_digest(struct str text, unsigned char out_digest[SHA256_BYTES])
-{
-    struct sha256 hash;
-
-    sha256_init(&hash);
-    sha256_add(&hash, text);
-    sha256_end(&hash, out_digest);
 }
 
 void oauth_write_scope(struct json_writer *json, unsigned groups)
@@ -398,7 +378,7 @@ int oauth_find_agent(struct oauth *oauth, struct str token, struct store_agent *
     struct store_token found;
     int r;
 
-    oauth_digest(token, digest);
+    sha256_of(token, digest);
     r = store_find_token(oauth->store, STORE_ACCESS, digest, now_ms, &found);
     if (r == 0 && found.expires_ms <= now_ms)
         r = ERR_UNAUTHORIZED;

@@ -23,8 +23,6 @@ void oauth_answer_json(struct exchange *exchange, int status, struct str body);
 /* {"error", "error_description"} */
 void oauth_refuse(struct exchange *exchange, int status, const char *error, const char *words);
 
-void oauth_digest(struct str text, unsigned char out_digest[SHA256_BYTES]);
-
 /* "read write": the names of groups. */
 void oauth_write_scope(struct json_writer *json, unsigned groups);
 

@@ -252,7 +252,7 @@ static void grant(struct oauth *oauth, struct exchange *exchange, int64_t user, 
              asked->values[FIELD_REDIRECT]);
         copy(deciding->grant.challenge, sizeof(deciding->grant.challenge),
              asked->values[FIELD_CHALLENGE]);
-        oauth_digest(secret_reveal(&code), digest); /* to store that */
+        sha256_of(secret_reveal(&code), digest); /* to store that */
         /* The app gets the code itself. */
         r = write_return(oauth, exchange_request(exchange), asked, STR("code"),
                          secret_reveal(&code), &deciding->redirect);

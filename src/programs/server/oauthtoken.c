@@ -184,8 +184,8 @@ static void give_tokens(struct oauth *oauth, struct exchange *exchange,
     exchanging->exchange = exchange;
     exchanging->grant = *grant;
     /* Their digests are what is stored. */
-    oauth_digest(secret_reveal(&exchanging->access), access);
-    oauth_digest(secret_reveal(&exchanging->refresh), refresh);
+    sha256_of(secret_reveal(&exchanging->access), access);
+    sha256_of(secret_reveal(&exchanging->refresh), refresh);
     store_exchange_token(
         oauth->store,
         &(struct store_exchange){.used = used,
@@ -208,7 +208,7 @@ static bool find(struct oauth *oauth, struct exchange *exchange, enum store_toke
     int64_t now_ms = loop_wall_ms(oauth->loop);
     int r;
 
-    oauth_digest(values[kind == STORE_CODE ? FIELD_CODE : FIELD_REFRESH], out_digest);
+    sha256_of(values[kind == STORE_CODE ? FIELD_CODE : FIELD_REFRESH], out_digest);
     r = store_find_token(oauth->store, kind, out_digest, now_ms, out_token);
     if (r == ERR_UNAUTHORIZED) {
         if (logins_admit_stranger(oauth->logins, exchange, false))
@@ -323,7 +323,7 @@ void oauth_revoke(struct oauth *oauth, struct exchange *exchange)
         oauth_refuse(exchange, 400, "invalid_request", "token is required");
         return;
     }
-    oauth_digest(values[FIELD_TOKEN], digest);
+    sha256_of(values[FIELD_TOKEN], digest);
     r = store_find_token(oauth->store, STORE_REFRESH, digest, now_ms, &token);
     if (r == ERR_UNAUTHORIZED)
         r = store_find_token(oauth->store, STORE_ACCESS, digest, now_ms, &token);

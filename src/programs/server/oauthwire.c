@@ -190,14 +190,11 @@ bool oauthwire_verify(struct str challenge, struct str verifier)
 {
     cleanup_buf struct buf text = BUF_INIT(4 * SHA256_BYTES);
     unsigned char digest[SHA256_BYTES];
-    struct sha256 hash;
 
     if (!oauthwire_is_challenge(challenge) || verifier.len < MIN_VERIFIER_CHARS ||
         verifier.len > MAX_VERIFIER_CHARS || !is_all_among(verifier, "-._~"))
         return false;
-    sha256_init(&hash);
-    sha256_add(&hash, verifier);
-    sha256_end(&hash, digest);
+    sha256_of(verifier, digest);
     if (base64_append(&text, (struct str){(const char *)digest, SHA256_BYTES}) < 0)
         return false;
     for (size_t i = 0; i < OAUTHWIRE_CHALLENGE_CHARS; i++)

@@ -480,14 +480,37 @@ static void write_agent(struct json_writer *json, const struct store_agent *agen
     json_end_array(json);
 }
 
-struct agent_list {
+/* {NAME: [...]} of what belongs to a user */
+struct user_list {
     struct json_writer json;
+    const struct buf *text;
     int64_t user;
 };
 
+static void begin_list(struct user_list *list, int64_t user, struct str name, struct buf *text)
+{
+    *list = (struct user_list){.text = text, .user = user};
+    json_writer_init(&list->json, text);
+    json_begin_object(&list->json);
+    json_key(&list->json, name);
+    json_begin_array(&list->json);
+}
+
+static void answer_list(struct user_list *list, int result, struct exchange *exchange)
+{
+    json_end_array(&list->json);
+    json_end_object(&list->json);
+    if (result == 0)
+        result = json_writer_finish(&list->json);
+    if (result < 0)
+        exchange_answer_error(exchange, result);
+    else
+        answer_json(exchange, 200, buf_view(list->text));
+}
+
 static void list_agent(void *data, const struct store_agent *agent)
 {
-    struct agent_list *list = data;
+    struct user_list *list = data;
 
     if (agent->user != list->user)
         return;
@@ -499,22 +522,10 @@ static void list_agent(void *data, const struct store_agent *agent)
 static void answer_agents(const struct pageapi *api, int64_t user, struct exchange *exchange)
 {
     cleanup_buf struct buf text = BUF_INIT(1 << 20);
-    struct agent_list list = {.user = user};
-    int r;
+    struct user_list list;
 
-    json_writer_init(&list.json, &text);
-    json_begin_object(&list.json);
-    json_key(&list.json, STR("agents"));
-    json_begin_array(&list.json);
-    r = store_each_agent(api->store, list_agent, &list);
-    json_end_array(&list.json);
-    json_end_object(&list.json);
-    if (r == 0)
-        r = json_writer_finish(&list.json);
-    if (r < 0)
-        exchange_answer_error(exchange, r);
-    else
-        answer_json(exchange, 200, buf_view(&text));
+    begin_list(&list, user, STR("agents"), &text);
+    answer_list(&list, store_each_agent(api->store, list_agent, &list), exchange);
 }
 
 /* Without "groups", or with null: all of them. */
@@ -610,7 +621,7 @@ static void remove_agent(const struct pageapi *api, int64_t user, struct str id,
 
 static void list_credential(void *data, const struct store_credential *credential)
 {
-    struct agent_list *list = data;
+    struct user_list *list = data;
 
     if (credential->user != list->user)
         return;
@@ -626,22 +637,10 @@ static void list_credential(void *data, const struct store_credential *credentia
 static void answer_credentials(const struct pageapi *api, int64_t user, struct exchange *exchange)
 {
     cleanup_buf struct buf text = BUF_INIT(ANSWER_BYTES);
-    struct agent_list list = {.user = user};
-    int r;
+    struct user_list list;
 
-    json_writer_init(&list.json, &text);
-    json_begin_object(&list.json);
-    json_key(&list.json, STR("credentials"));
-    json_begin_array(&list.json);
-    r = store_each_credential(api->store, list_credential, &list);
-    json_end_array(&list.json);
-    json_end_object(&list.json);
-    if (r == 0)
-        r = json_writer_finish(&list.json);
-    if (r < 0)
-        exchange_answer_error(exchange, r);
-    else
-        answer_json(exchange, 200, buf_view(&text));
+    begin_list(&list, user, STR("credentials"), &text);
+    answer_list(&list, store_each_credential(api->store, list_credential, &list), exchange);
 }
 
 /* ---- logins ---- */

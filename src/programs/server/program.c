@@ -163,6 +163,7 @@ static int confine(struct program *program, struct err *err)
         .place_count = 1 + count,
         .changes_files = true,
         .answers_connections = true,
+        .passes_messages = program->tenants.count > 0, /* the keeper's sockets */
         .has_closed_fds = true,
     };
     struct confine_report report;

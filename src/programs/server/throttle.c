@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/server/throttle.h"
 
+#include <stdlib.h>
+
 #include "base/hash.h"
 
 static size_t place_of(struct str key)
 {
     return hash_str(hash_process_key(), key) % THROTTLE_PLACES;
+}
+
+struct throttle *throttle_new(int64_t at_once, int64_t interval_ms)
+{
+    struct throttle *throttle = calloc(1, sizeof(*throttle));
+
+    if (throttle != NULL) {
+        throttle->at_once = at_once;
+        throttle->interval_ms = interval_ms;
+    }
+    return throttle;
 }
 
 bool throttle_has(const struct throttle *throttle, struct str key, int64_t now_ms,

@@ -21,6 +21,8 @@ struct throttle {
     int64_t full_at_ms[THROTTLE_PLACES]; /* when all tries are there again */
 };
 
+/* NULL without memory; free() frees it. */
+struct throttle *throttle_new(int64_t at_once, int64_t interval_ms);
 /* Uses up one try. False, and how long to wait, if there is none left. */
 bool throttle_take(struct throttle *throttle, struct str key, int64_t now_ms, int64_t *out_wait_ms);
 /* It was none: the password was right. */

@@ -202,7 +202,7 @@ static int read_request(const struct calls *calls, struct str body, struct call_
         *out_is_malformed = r != ERR_NO_MEMORY && r != ERR_TOO_LARGE;
         return r;
     }
-    input->tool = catalog_find(out_request->tool);
+    input->tool = catalog_find_any(out_request->tool);
     input->arguments = out_request->arguments;
     if (input->tool == NULL || !toolbox_has(calls->config.box, input->tool))
         return err_set_field(err, ERR_NOT_FOUND, "tool", "unknown tool");

@@ -17,6 +17,7 @@
 #include "cli/toolhost.h"
 #include "isolate/companion.h"
 #include "loop/signal.h"
+#include "media/client.h"
 #include "programs/toolhost/answer.h"
 #include "programs/toolhost/host.h"
 #include "protocol/toolwire.h"
@@ -37,6 +38,7 @@ struct program {
     int socket;
     int socket_again; /* for the other direction */
     struct loop *loop;
+    struct media_client *media; /* or NULL */
     struct session *session;
     struct host *host;
     struct sweeper *sweeper;
@@ -101,12 +103,15 @@ static int open_session(struct program *program, const struct option_values *val
         .is_recorded_elsewhere = true, /* by the front */
         .searches_sensitive = options_is_on(values, TOOLHOST_OPTION_SEARCH_SENSITIVE),
         .takes_rules = true,
+        .has_staging = options_text(values, TOOLHOST_OPTION_STAGING_DIR) != NULL,
+        .staging_dir = options_text(values, TOOLHOST_OPTION_STAGING_DIR),
         .protected_dirs = protected_dirs,
         .denied = options_list(values, TOOLHOST_OPTION_DENY).items,
         .allowed = options_list(values, TOOLHOST_OPTION_ALLOW).items,
         .max_file_bytes = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_LINES),
         .max_matches = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_MATCHES),
+        .media = program->media,
     };
     return session_open(&config, &program->session, err);
 }
@@ -125,6 +130,16 @@ static int take_descriptors(struct program *program, const struct option_values 
     if (program->socket_again < 0)
         return err_set(err, err_from_errno(errno), "the socket: %s", err_errno_text(errno));
     return 0;
+}
+
+/* Without it, images and documents over the limit are refused. */
+static void open_media(struct program *program)
+{
+    struct err why = ERR_INIT;
+
+    if (media_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, &program->media, &why) < 0)
+        log_write(&program->log, LOG_WARN, "large images and documents cannot be made smaller",
+                  LOG_TEXT("why", why.message));
 }
 
 /* ---- walls, then input ---- */
@@ -222,6 +237,7 @@ static void close_all(struct program *program)
         _exit(EXIT_FAILURE);
     }
     session_close(program->session);
+    media_client_free(program->media);
 }
 
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
@@ -237,6 +253,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     log_init(&program.log, STDERR_FILENO, shared_log_level(values, TOOLHOST_OPTION_LOG_LEVEL),
              &clock_system);
     r = take_descriptors(&program, values, err);
+    if (r == 0)
+        open_media(&program);
     if (r == 0)
         r = open_session(&program, values, err);
     if (r == 0)
@@ -259,9 +277,6 @@ static const struct runner runner = {
 
 int main(int argc, char **argv)
 {
-    companion_wake_with_parent();
-    /* Signals from a terminal to all its programs are for the front end: it closes the socket. */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
+    companion_follow_parent();
     return runner_main(&runner, argc, argv);
 }

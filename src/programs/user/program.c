@@ -122,7 +122,6 @@ static int make_link(struct program *program, const char *name, struct err *err)
     unsigned char digest[SHA256_BYTES];
     char url[STORE_URL_BYTES];
     struct store_user user;
-    struct sha256 hash;
     struct str text;
     int r = find(program, name, &user, err);
 
@@ -135,9 +134,7 @@ static int make_link(struct program *program, const char *name, struct err *err)
     if (r == 0)
         r = secret_generate(&token, STR("login_"), TOKEN_CHARS);
     text = secret_reveal(&token); /* to store its digest, and to print it once */
-    sha256_init(&hash);
-    sha256_add(&hash, text);
-    sha256_end(&hash, digest);
+    sha256_of(text, digest);
     if (r == 0)
         r = store_add_link(program->store, digest, user.id, clock_wall_ms(&clock_system));
     if (r < 0)
@@ -232,20 +229,6 @@ static int work(struct program *program, struct err *err)
     }
 }
 
-static int confine(const char *path, struct err *err)
-{
-    const struct landlock_place places[] = {
-        {.path = path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
-    };
-    const struct confine_plan plan = {.places = places,
-                                      .place_count = array_size(places),
-                                      .changes_files = true,
-                                      .has_closed_fds = true};
-    struct confine_report report;
-
-    return confine_process(&plan, &report, err);
-}
-
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
     struct program program = {.values = values,
@@ -264,7 +247,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     if (r == 0 && wants_password(values))
         r = newpassword_read(&program.password, err);
     if (r == 0)
-        r = confine(path, err);
+        r = confine_to_directories((const char *const[]){path}, 1, err);
     if (r == 0)
         r = work(&program, err);
     if (r == 0)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control plane of the Daytona API: sandboxes, their states, labels and intervals. */
+#ifndef PROGRAMS_SANDBOXD_DAYTONA_SANDBOXES_H
+#define PROGRAMS_SANDBOXD_DAYTONA_SANDBOXES_H
+
+#include "programs/sandboxd/call.h"
+#include "programs/sandboxd/service.h"
+
+enum {
+    DAYTONA_MAX_BODY_BYTES = 1 << 20,
+    DAYTONA_URL_BYTES = 512,
+};
+
+/* The sandbox of the request's first id, which may be a name; NULL after a 404. */
+struct sandbox *daytona_find(const struct call *call);
+
+/* "http://HOST:PORT", as the client of the request sees this service. */
+void daytona_base_url(const struct http_request *request, char out_url[DAYTONA_URL_BYTES]);
+
+/* Whom the API calls an organization: the tenant, or the administrator. */
+struct str daytona_organization(const char *owner);
+
+/* ---- endpoints ---- */
+
+void daytona_create(const struct call *call);
+void daytona_get(const struct call *call);
+void daytona_list(const struct call *call);
+void daytona_list_pages(const struct call *call);
+void daytona_remove(const struct call *call);
+void daytona_start(const struct call *call);
+void daytona_stop(const struct call *call);
+void daytona_set_labels(const struct call *call);
+void daytona_set_auto_stop(const struct call *call);
+void daytona_set_auto_delete(const struct call *call);
+void daytona_note_activity(const struct call *call);
+void daytona_get_toolbox_url(const struct call *call);
+
+#endif

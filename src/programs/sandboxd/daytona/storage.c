@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/sandboxd/daytona/storage.h"
+
+#include <stdio.h>
+
+#include "base/hex.h"
+#include "base/rand.h"
+#include "programs/sandboxd/contexts.h"
+#include "programs/sandboxd/daytona/sandboxes.h"
+#include "programs/sandboxd/previews.h"
+
+enum { ANSWER_BYTES = 16 << 10, ARENA_BYTES = 64 << 10, SECRET_CHARS = 40, ETAG_BYTES = 40 };
+
+#define BUCKET "contexts"
+#define OBJECT "context.tar"
+#define REGION "us-east-1" /* S3's name for none in particular */
+
+/* ---- access ---- */
+
+static void tell_access(const struct call *call)
+{
+    cleanup_buf struct buf out = BUF_INIT(ANSWER_BYTES);
+    const int64_t now_s = loop_wall_ms(call->service->config.loop) / 1000;
+    char ticket[TICKETS_STORAGE_BYTES];
+    char secret[SECRET_CHARS + 1] = "";
+    char base[DAYTONA_URL_BYTES];
+    char url[DAYTONA_URL_BYTES + 16];
+    struct json_writer json;
+    int r;
+
+    tickets_for_storage(&call->service->previews->tickets, call->owner, now_s + STORAGE_TICKET_S,
+                        ticket);
+    rand_token(secret, SECRET_CHARS);
+    secret[SECRET_CHARS] = '\0';
+    daytona_base_url(call->request, base);
+    snprintf(url, sizeof(url), "%s/storage", base);
+    json_writer_init(&json, &out);
+    json_begin_object(&json);
+    json_put_str(&json, STR("accessKey"), daytona_organization(call->owner));
+    json_put_str(&json, STR("secret"), str_from(secret)); /* for a signature that nobody checks */
+    json_put_str(&json, STR("sessionToken"), str_from(ticket));
+    json_put_str(&json, STR("storageUrl"), str_from(url));
+    json_put_str(&json, STR("organizationId"), daytona_organization(call->owner));
+    json_put_str(&json, STR("bucket"), STR(BUCKET));
+    json_put_str(&json, STR("region"), STR(REGION));
+    json_end_object(&json);
+    r = json_writer_finish(&json);
+    if (r < 0)
+        call_fail(call->exchange, 503, err_text(r));
+    else
+        call_answer_json(call->exchange, 200, buf_view(&out));
+}
+
+/* ---- answers of S3 ---- */
+
+static void answer_xml(struct exchange *exchange, int status, struct buf *xml, int r)
+{
+    struct str body = buf_view(xml);
+
+    if (r < 0)
+        exchange_answer_error(exchange, r);
+    else
+        exchange_answer(exchange, &(struct http_answer){.status = status,
+                                                        .type = STR("application/xml"),
+                                                        .parts = &body,
+                                                        .part_count = 1});
+}
+
+/* Neither text comes from outside. */
+static void fail(struct exchange *exchange, int status, const char *code, const char *text)
+{
+    cleanup_buf struct buf xml = BUF_INIT(ANSWER_BYTES);
+    int r = buf_printf(&xml,
+                       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                       "<Error><Code>%s</Code><Message>%s</Message></Error>",
+                       code, text);
+
+    answer_xml(exchange, status, &xml, r);
+}
+
+/* The owner whose ticket the request shows; false after an answer. */
+static bool check_ticket(const struct service *service, struct exchange *exchange,
+                         char out_owner[SANDBOXSTORE_ID_BYTES])
+{
+    const int64_t now_s = loop_wall_ms(service->config.loop) / 1000;
+    struct str ticket;
+
+    if (http_header(exchange_request(exchange), STR("X-Amz-Security-Token"), &ticket) &&
+        tickets_open_storage(&service->previews->tickets, ticket, now_s, out_owner)) {
+        exchange_mark_connection(exchange);
+        return true;
+    }
+    fail(exchange, 403, "AccessDenied", "the session token is not valid, or not any more");
+    return false;
+}
+
+static bool is_hash(struct str text)
+{
+    return text.len == STORAGE_HASH_CHARS && hex_is_small(text);
+}
+
+/* ---- asking ---- */
+
+/* "OWNER/HASH/": the hash, if the owner is right. */
+static bool read_prefix(struct str prefix, const char *owner, struct str *out_hash)
+{
+    struct str organization;
+
+    return str_cut(&prefix, '/', &organization) &&
+           str_eq(organization, daytona_organization(owner)) && str_cut(&prefix, '/', out_hash) &&
+           is_hash(*out_hash) && prefix.ptr != NULL && prefix.len == 0;
+}
+
+static int write_object(struct buf *xml, const struct context *context, const char *owner)
+{
+    struct str organization = daytona_organization(owner);
+
+    return buf_printf(xml,
+                      "<KeyCount>1</KeyCount><Contents><Key>%.*s/%s/" OBJECT "</Key>"
+                      "<Size>%zu</Size><StorageClass>STANDARD</StorageClass></Contents>",
+                      STR_ARG(organization), context->key, context->len);
+}
+
+static void list_objects(const struct call *call)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    cleanup_buf struct buf xml = BUF_INIT(ANSWER_BYTES);
+    char owner[SANDBOXSTORE_ID_BYTES];
+    struct context *context = NULL;
+    struct str prefix = STR_EMPTY;
+    struct str hash;
+    int error = 0;
+    int r;
+
+    if (!check_ticket(call->service, call->exchange, owner))
+        return;
+    if (!str_eq(call->ids[0], STR(BUCKET))) {
+        fail(call->exchange, 404, "NoSuchBucket", "there is only the bucket " BUCKET);
+        return;
+    }
+    if (!call_query(call, &arena, STR("prefix"), &prefix, &error) ||
+        !read_prefix(prefix, owner, &hash)) {
+        fail(call->exchange, 403, "AccessDenied", "a prefix is the owner and a hash");
+        return;
+    }
+    context = contexts_find(call->service, hash, owner);
+    r = buf_append_str(&xml, STR("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult>"
+                                 "<Name>" BUCKET "</Name><MaxKeys>1</MaxKeys>"
+                                 "<IsTruncated>false</IsTruncated>"));
+    if (r == 0)
+        r = context != NULL ? write_object(&xml, context, owner)
+                            : buf_append_str(&xml, STR("<KeyCount>0</KeyCount>"));
+    if (r == 0)
+        r = buf_append_str(&xml, STR("</ListBucketResult>"));
+    contexts_unref(context);
+    answer_xml(call->exchange, 200, &xml, r);
+}
+
+/* ---- putting ---- */
+
+/* The digest that the client has signed, if it has one, is that of the body. */
+static bool has_digest(const struct http_request *request)
+{
+    unsigned char digest[SHA256_BYTES];
+    char text[SHA256_BYTES * 2 + 1];
+    struct sha256 hash;
+    struct str given;
+
+    if (!http_header(request, STR("X-Amz-Content-Sha256"), &given) ||
+        str_eq(given, STR("UNSIGNED-PAYLOAD")))
+        return true;
+    sha256_init(&hash);
+    sha256_add(&hash, request->body);
+    sha256_end(&hash, digest);
+    hex_text(text, digest, sizeof(digest));
+    return str_eq_c(given, text);
+}
+
+/* The owner's hash of "/storage/BUCKET/OWNER/HASH/context.tar"; false after an answer. */
+static bool read_object(struct exchange *exchange, const char *owner, struct str *out_hash)
+{
+    const struct http_request *request = exchange_request(exchange);
+    struct str path = request->path;
+    struct str words[6] = {0};
+    struct str coding;
+
+    for (size_t i = 0; i < array_size(words); i++)
+        if (!str_cut(&path, '/', &words[i]))
+            words[i] = STR_EMPTY;
+    if (!str_eq(words[2], STR(BUCKET)) || !str_eq(words[3], daytona_organization(owner)) ||
+        !is_hash(words[4])) {
+        fail(exchange, 403, "AccessDenied", "an object is " BUCKET ", the owner and a hash");
+        return false;
+    }
+    if (request->query.len > 0 && str_find(request->query, STR("partNumber")) != SIZE_MAX) {
+        fail(exchange, 501, "NotImplemented", "uploads in parts are not supported");
+        return false;
+    }
+    if (http_header(request, STR("Content-Encoding"), &coding)) {
+        fail(exchange, 501, "NotImplemented", "encoded bodies are not supported");
+        return false;
+    }
+    *out_hash = words[4];
+    return true;
+}
+
+static void on_object(void *data, struct exchange *exchange)
+{
+    struct service *service = data;
+    const struct http_request *request = exchange_request(exchange);
+    char owner[SANDBOXSTORE_ID_BYTES];
+    char tag[ETAG_BYTES];
+    struct http_field etag = {STR("ETag"), STR_EMPTY};
+    struct str hash;
+    int r;
+
+    /* The request is read again rather than kept. */
+    if (!check_ticket(service, exchange, owner) || !read_object(exchange, owner, &hash))
+        return;
+    if (request->body.len == 0 || !has_digest(request)) {
+        fail(exchange, 400, "BadDigest", "the body is empty, or not what was signed");
+        return;
+    }
+    r = contexts_keep(service, owner, hash, request->body);
+    if (r < 0) {
+        fail(exchange, 503, "SlowDown", err_text(r));
+        return;
+    }
+    snprintf(tag, sizeof(tag), "\"%.*s\"", STR_ARG(hash));
+    etag.value = str_from(tag);
+    exchange_answer(exchange,
+                    &(struct http_answer){.status = 200, .fields = &etag, .field_count = 1});
+}
+
+/* Before the body: nobody without a ticket makes us keep one. */
+static void put_object(const struct call *call)
+{
+    char owner[SANDBOXSTORE_ID_BYTES];
+    struct str hash;
+
+    if (!check_ticket(call->service, call->exchange, owner) ||
+        !read_object(call->exchange, owner, &hash))
+        return;
+    if (call->request->content_length > CONTEXTS_MAX_BYTES)
+        fail(call->exchange, 400, "EntityTooLarge", "a build context has at most 15 MiB");
+    else
+        exchange_collect(call->exchange, CONTEXTS_MAX_BYTES, on_object, call->service);
+}
+
+/* What clients do for larger objects. */
+static void refuse_parts(const struct call *call)
+{
+    fail(call->exchange, 501, "NotImplemented",
+         "uploads in parts are not supported: a build context has at most 5 MiB then");
+}
+
+/* clang-format off */
+static const struct endpoint endpoints[] = {
+    {HTTP_METHOD_GET,  "/api/object-storage/push-access", ENDPOINT_KEY, 0, tell_access},
+    {HTTP_METHOD_GET,  "/storage/*", ENDPOINT_EVERYBODY, 0, list_objects},
+    {HTTP_METHOD_GET,  "/storage/*/", ENDPOINT_EVERYBODY, 0, list_objects},
+    {HTTP_METHOD_PUT,  "/storage/*/*/*/" OBJECT, ENDPOINT_EVERYBODY, ENDPOINT_STREAMED, put_object},
+    {HTTP_METHOD_POST, "/storage/*/*/*/" OBJECT, ENDPOINT_EVERYBODY, ENDPOINT_STREAMED, refuse_parts},
+};
+/* clang-format on */
+
+const struct endpoint_table storage_endpoints = {endpoints, array_size(endpoints)};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gatehouse-workspace: copies of projects for agents to work on. It confines itself to the project,
+ * the copies and its state before it looks at a file that an agent could have written.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/printable.h"
+#include "cli/runner.h"
+#include "cli/stop.h"
+#include "cli/workspace.h"
+#include "isolate/confine.h"
+#include "programs/workspace/workspace.h"
+
+#define TITLE "gatehouse workspace"
+
+static const volatile sig_atomic_t never = 0;
+
+void task_tell(struct str name, const char *words)
+{
+    cleanup_output struct output output = OUTPUT_INIT(STDERR_FILENO, &never);
+
+    output_str(&output, STR(TITLE ": "));
+    output_shown(&output, name, PRINTABLE_LINE);
+    output_str(&output, STR(": "));
+    output_shown(&output, str_from(words), PRINTABLE_LINE);
+    output_line_end(&output);
+    (void)output_finish(&output, NULL);
+}
+
+void task_say(const char *words)
+{
+    cleanup_output struct output output = OUTPUT_INIT(STDERR_FILENO, &never);
+
+    output_printf(&output, TITLE ": %s", words);
+    output_line_end(&output);
+    (void)output_finish(&output, NULL);
+}
+
+int task_confine(const struct task *task, const struct task_walls *walls, struct err *err)
+{
+    const unsigned both = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE;
+    struct landlock_place places[CONFINE_MAX_PLACES] = {
+        {.path = task->state.state_path, .rights = both},
+        {.path = task->store.copies_path, .rights = both},
+    };
+    struct confine_plan plan = {.places = places,
+                                .place_count = 2,
+                                .changes_files = true,
+                                .makes_links = walls->makes_links,
+                                .has_closed_fds = true};
+    struct confine_report report;
+
+    if (walls->folder_count > CONFINE_MAX_PLACES - plan.place_count)
+        return err_set(err, ERR_TOO_LARGE, "more than %zu workspaces at once",
+                       CONFINE_MAX_PLACES - plan.place_count);
+    for (size_t i = 0; i < walls->folder_count; i++)
+        places[plan.place_count++] =
+            (struct landlock_place){.path = walls->folders[i],
+                                    .rights = walls->may_write ? both : LANDLOCK_MAY_READ,
+                                    .may_be_missing = true};
+    return confine_process(&plan, &report, err);
+}
+
+int task_open(struct task *task, const char *name, bool may_write, struct err *err)
+{
+    char original[PATH_MAX];
+    char copy[PATH_MAX];
+    struct copies_grant project = {
+        .path = original, .reason = "the project of a workspace", .may_write = may_write};
+    const struct copies_grant theirs = {.path = copy, .reason = "the copy of a project"};
+    const char *const folder = original;
+    const struct task_walls walls = {.folders = &folder, .folder_count = 1, .may_write = may_write};
+    int r = copies_load(&task->store, name, &task->record, err);
+
+    if (r < 0)
+        return r;
+    if (task->record.original.len >= sizeof(original) ||
+        snprintf(copy, sizeof(copy), "%s/%s", task->store.copies_path, name) >= (int)sizeof(copy))
+        return err_set_plain(err, ERR_INVALID_PATH);
+    snprintf(original, sizeof(original), "%.*s", STR_ARG(task->record.original));
+    r = copies_open_folder(&task->store, &project, &task->project, err);
+    if (r == 0)
+        r = copies_open_folder(&task->store, &theirs, &task->copy, err);
+    return r == 0 ? task_confine(task, &walls, err) : r;
+}
+
+struct copies_workspace task_workspace(struct task *task)
+{
+    return (struct copies_workspace){.record = &task->record,
+                                     .project = task->project,
+                                     .copy = task->copy,
+                                     .cancel = &task->cancel};
+}
+
+static const struct {
+    size_t command;
+    int (*run)(struct task *task, struct err *err);
+    bool only_reads;
+} commands[] = {
+    {WORKSPACE_NEW, task_new, false},   {WORKSPACE_LS, task_list, true},
+    {WORKSPACE_PATH, task_path, true},  {WORKSPACE_CP, task_copy, false},
+    {WORKSPACE_DIFF, task_diff, true},  {WORKSPACE_APPLY, task_apply, false},
+    {WORKSPACE_UNDO, task_undo, false}, {WORKSPACE_RM, task_remove, false},
+};
+
+static int run_task(struct task *task, size_t index, struct err *err)
+{
+    const struct session_state_config config = {.state_dir =
+                                                    options_text(task->values, WORKSPACE_STATE_DIR),
+                                                .only_reads = commands[index].only_reads};
+    int r = session_state_open(&config, &task->state, err);
+
+    if (r == 0)
+        r = copies_store_open(&task->state, &task->store, err);
+    if (r == 0)
+        r = commands[index].run(task, err);
+    authority_scope_free(task->outside);
+    authority_scope_free(task->copy);
+    authority_scope_free(task->project);
+    copies_record_done(&task->record);
+    copies_store_close(&task->store);
+    session_state_close(&task->state);
+    return r == 0 && task->has_left ? EXIT_FAILURE : r;
+}
+
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
+{
+    struct task *task = arena_new(arena, struct task);
+
+    if (task == NULL)
+        return err_set_plain(err, arena->error);
+    *task = (struct task){.values = values,
+                          .state = {.audit_dir_fd = -1},
+                          .store = COPIES_STORE_INIT,
+                          .record = COPIES_RECORD_INIT};
+    cancel_init(&task->cancel, &clock_system, CANCEL_NO_DEADLINE);
+    stop_watch(&task->cancel);
+    for (size_t i = 0; i < array_size(commands); i++)
+        if (values->command == &workspace_commands[commands[i].command])
+            return run_task(task, i, err);
+    return err_set(err, ERR_INVALID_OPTION, "gatehouse itself does that: 'gatehouse workspace'");
+}
+
+static const struct runner runner = {
+    .program = WORKSPACE_PROGRAM,
+    .title = TITLE,
+    .see = "'gatehouse workspace --help'",
+    .command = WORKSPACE_COMMAND,
+    .keeps_input = true,
+    .checks_options_late = true,
+    .run = run,
+};
+
+int main(int argc, char **argv)
+{
+    return runner_main(&runner, argc, argv);
+}
