@@ -55,8 +55,21 @@ function drawConsent() {
   consent(main);
 }
 
+// A click must end on the element where it began, so nothing is drawn while a button is held down.
+let isPressed = false;
+let isHeld = false;
+addEventListener("pointerdown", () => (isPressed = true), true);
+for (const end of ["pointerup", "pointercancel", "blur"])
+  addEventListener(end, () => {
+    isPressed = false;
+    if (isHeld) setTimeout(draw); // after the click
+    isHeld = false;
+  }, true);
+
 function draw() {
   if (!state.me) return;
+  isHeld = isPressed;
+  if (isHeld) return;
   if (isConsent) return drawConsent();
   const page = PAGES[address()] ?? PAGES["/"];
   shown = page;
