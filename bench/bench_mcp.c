@@ -384,7 +384,7 @@ static void compare_writes(struct pair *ours, struct pair *theirs)
     char *other = write_request("{\"jsonrpc\":\"2.0\",\"id\":%ld,\"method\":\"tools/call\","
                                 "\"params\":{\"name\":\"write_file\",\"arguments\":{"
                                 "\"path\":\"@/theirs.txt\",\"content\":\"");
-    const struct task task = {"write 4 KB in memory", mine, other, CALLS, BENCH_BY_ARCH(10, 9)};
+    const struct task task = {"write 4 KB in memory", mine, other, CALLS, BENCH_BY_ARCH(10, 7.5)};
 
     compare(&task, ours, theirs, check_written);
     free(mine);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sandbox service over HTTP, as root: what a sandbox and a command cost beside posix_spawn of
- * `true`, what a sandbox that waits holds, many creates at once, an image with many files, and much
- * output. Arguments: gatehouse, and a folder on a disk for the service's state.
+ * `true`, what a sandbox that waits holds, many creates at once, an image with many files, much
+ * output, what a workspace adds, and files in both directions beside a plain server. Arguments:
+ * gatehouse, and a folder on a disk for the service's state.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -17,8 +18,10 @@
 
 #include "base/cleanup.h"
 #include "bench.h"
+#include "plain_server.h"
 #include "process.h"
 #include "sandboxd_link.h"
+#include "workspace/workspace.h"
 
 enum {
     ROUNDS = 40,
@@ -30,6 +33,8 @@ enum {
     AT_ONCE_ROUNDS = 3,
     FLOODS = 5,
     FLOOD_MB = 100,
+    TRANSFERS = 7,
+    TRANSFER_MB = 100,
     MOST_PROCESSES = 4096,
     ID_CHARS = 36,
 };
@@ -40,6 +45,10 @@ static const double live_goal_mb = 1.5;
 static const double tail_goal = 10;
 static const double image_goal = 1.2;
 static const double flood_goal = 200;
+static const double workspace_goal_us = 100;
+static const double toolbox_goal = 6;
+static const double transfer_goal = 0.4;
+static const double transfer_goal_mb = 8;
 
 static const char key[] = "0123456789abcdef-of-the-benchmark";
 
@@ -196,6 +205,18 @@ static void run_warm(void *context)
     execute(context, "{\"command\":\"true\"}");
 }
 
+/* The same by the Daytona API. */
+static void run_toolbox(void *context)
+{
+    struct client *client = context;
+    char path[128];
+
+    snprintf(path, sizeof(path), "/toolbox/%s/process/execute", client->id);
+    link_send(&client->link, "POST", path, "{\"command\":\"true\"}");
+    if (link_answer(&client->link) != 200 || strstr(client->link.body, "\"exitCode\":0") == NULL)
+        die(client->link.body);
+}
+
 static void compare_with_spawn(const struct service *service)
 {
     struct client cycle;
@@ -204,6 +225,7 @@ static void compare_with_spawn(const struct service *service)
         {.name = "posix_spawn", .run = spawn_true},
         {.name = "create, exec, delete", .run = run_cycle, .context = &cycle},
         {.name = "exec", .run = run_warm, .context = &warm},
+        {.name = "process/execute", .run = run_toolbox, .context = &warm},
     };
 
     open_client(&cycle, service, NULL);
@@ -213,12 +235,16 @@ static void compare_with_spawn(const struct service *service)
     remove_sandbox(&warm);
     link_close(&cycle.link);
     link_close(&warm.link);
-    printf("posix_spawn of true %.0f us; create, exec and delete %.0f us; exec %.0f us\n",
-           all[0].middle_ns / 1e3, all[1].middle_ns / 1e3, all[2].middle_ns / 1e3);
+    printf("posix_spawn of true %.0f us; create, exec and delete %.0f us; exec %.0f us;"
+           " process/execute %.0f us\n",
+           all[0].middle_ns / 1e3, all[1].middle_ns / 1e3, all[2].middle_ns / 1e3,
+           all[3].middle_ns / 1e3);
     bench_goal_at_most("create, exec, delete beside posix_spawn", bench_ratio(&all[1], &all[0]),
                        cycle_goal);
     bench_goal_at_most("exec in a live sandbox beside posix_spawn", bench_ratio(&all[2], &all[0]),
                        exec_goal);
+    bench_goal_at_most("process/execute in a live sandbox beside posix_spawn",
+                       bench_ratio(&all[3], &all[0]), toolbox_goal);
 }
 
 static void compare_images(const struct service *service)
@@ -376,6 +402,104 @@ static void measure_crowd(const struct service *service)
                        middle(ratios, AT_ONCE_ROUNDS), tail_goal);
 }
 
+/* ---- workspaces ---- */
+
+/* One that is asked again and again, on a loop of its own. */
+struct asked {
+    struct loop *loop;
+    struct workspace *workspace;
+    bool is_done;
+};
+
+static void on_done(void *data, const struct err *err, const struct workspace_answer *answer)
+{
+    struct asked *asked = data;
+
+    (void)answer;
+    if (err != NULL)
+        die(err->message);
+    asked->is_done = true;
+}
+
+static void ask(struct asked *asked, const struct workspace_request *request)
+{
+    const struct workspace_events events = {.on_done = on_done, .data = asked};
+    struct workspace_call *call;
+
+    asked->is_done = false;
+    if (workspace_begin(asked->workspace, request, &events, &call, NULL) < 0)
+        die("no call of a workspace");
+    while (!asked->is_done)
+        loop_run_once(asked->loop);
+}
+
+static void stat_workspace(void *context)
+{
+    ask(context, &(struct workspace_request){.action = WORKSPACE_STAT,
+                                             .path = STR("file"),
+                                             .target = STR_EMPTY,
+                                             .content = STR_EMPTY,
+                                             .command = STR_EMPTY});
+}
+
+static void stat_directly(void *context)
+{
+    struct client *client = context;
+    char path[128];
+
+    snprintf(path, sizeof(path), "/sandboxes/%s/stat?path=/home/user/file", client->id);
+    link_send(&client->link, "GET", path, NULL);
+    if (link_answer(&client->link) != 200)
+        die(client->link.body);
+}
+
+static void on_closed(void *data)
+{
+    ((struct asked *)data)->is_done = true;
+}
+
+static void measure_workspace(const struct service *service, const char *place)
+{
+    struct workspace_settings settings = {.provider = WORKSPACE_ISOLATED,
+                                          .timeout_ms = WORKSPACE_TIMEOUT_MS};
+    struct workspaces_config config = {
+        .settings = &settings, .state_dir = place, .service_program = "none", .libexec = "none"};
+    struct workspaces *workspaces;
+    struct client client;
+    struct asked asked = {.loop = NULL};
+    struct bench_contender both[] = {
+        {.name = "the service", .run = stat_directly, .context = &client},
+        {.name = "a workspace", .run = stat_workspace, .context = &asked},
+    };
+
+    if (secret_set(&settings.key, str_from(key)) < 0 || loop_new(&clock_system, &asked.loop) < 0)
+        die("no loop");
+    config.loop = asked.loop;
+    if (workspaces_new(&config, &workspaces, NULL) < 0 ||
+        workspaces_new_one(workspaces, &asked.workspace) < 0)
+        die("no workspace");
+    ask(&asked, &(struct workspace_request){.action = WORKSPACE_WRITE,
+                                            .path = STR("file"),
+                                            .target = STR_EMPTY,
+                                            .content = STR("content"),
+                                            .command = STR_EMPTY});
+    open_client(&client, service, NULL);
+    snprintf(client.id, sizeof(client.id), "%s", workspace_id(asked.workspace));
+    bench_compare(both, array_size(both), ROUNDS, ROUND_MS);
+    link_close(&client.link);
+    printf("stat of a file: by the service %.0f us, by a workspace %.0f us\n",
+           both[0].middle_ns / 1e3, both[1].middle_ns / 1e3);
+    bench_goal_at_most_of("what the workspace isolated adds to the service",
+                          (both[1].middle_ns - both[0].middle_ns) / 1e3, workspace_goal_us, "us");
+    asked.is_done = false;
+    workspaces_close(workspaces, on_closed, &asked);
+    while (!asked.is_done)
+        loop_run_once(asked.loop);
+    workspaces_free(workspaces);
+    loop_free(asked.loop);
+    secret_done(&settings.key);
+}
+
 /* ---- much output ---- */
 
 static void measure_flood(const struct service *service)
@@ -405,6 +529,73 @@ static void measure_flood(const struct service *service)
                            flood_goal, "MB/s");
 }
 
+/* ---- files ---- */
+
+/* Sends a file, and gets it back; the seconds of both. */
+static void transfer(struct link *link, const char *up, const char *type, const char *before,
+                     const char *after, const char *method, const char *down, const char *body,
+                     double *out_up_s, double *out_down_s)
+{
+    const size_t bytes = (size_t)TRANSFER_MB << 20;
+    double start = now_ns();
+
+    link_send_large(link, up, type, before, bytes, after);
+    if (link_answer(link) != 200)
+        die(link->body);
+    *out_up_s = (now_ns() - start) / 1e9;
+    start = now_ns();
+    link_send(link, method, down, body);
+    if (link_answer(link) != 200 || link->counted != bytes)
+        die("a file did not come back");
+    *out_down_s = (now_ns() - start) / 1e9;
+}
+
+static void measure_transfers(const struct service *service, const char *folder)
+{
+    static const char before[] =
+        "--bound\r\nContent-Disposition: form-data; name=\"files[0].path\"\r\n\r\nbig\r\n"
+        "--bound\r\nContent-Disposition: form-data; name=\"files[0].file\"\r\n\r\n";
+    double up[2][TRANSFERS];
+    double down[2][TRANSFERS];
+    double kb;
+    struct client client;
+    struct link plain;
+    char paths[2][128];
+    unsigned short port;
+    pid_t server = plain_server_start(folder, &port);
+
+    if (server < 0)
+        die("the plain server does not start");
+    link_open(&plain, port, key);
+    open_client(&client, service, NULL);
+    create(&client);
+    snprintf(paths[0], sizeof(paths[0]), "/toolbox/%s/files/bulk-upload", client.id);
+    snprintf(paths[1], sizeof(paths[1]), "/toolbox/%s/files/bulk-download", client.id);
+    kb = process_pss_kb(service->pid);
+    for (int i = 0; i < TRANSFERS; i++) {
+        transfer(&plain, "/", "application/octet-stream", "", "", "GET", "/", NULL, &up[0][i],
+                 &down[0][i]);
+        transfer(&client.link, paths[0], "multipart/form-data; boundary=bound", before,
+                 "\r\n--bound--\r\n", "POST", paths[1], "{\"paths\":[\"big\"]}", &up[1][i],
+                 &down[1][i]);
+    }
+    kb = process_pss_kb(service->pid) - kb;
+    remove_sandbox(&client);
+    link_close(&client.link);
+    link_close(&plain);
+    (void)kill(server, SIGKILL);
+    (void)waitpid(server, NULL, 0);
+    printf("%d MB up %.0f ms, plain %.0f ms; down %.0f ms, plain %.0f ms\n", TRANSFER_MB,
+           middle(up[1], TRANSFERS) * 1e3, middle(up[0], TRANSFERS) * 1e3,
+           middle(down[1], TRANSFERS) * 1e3, middle(down[0], TRANSFERS) * 1e3);
+    bench_goal_at_least("bulk upload beside a plain one",
+                        middle(up[0], TRANSFERS) / middle(up[1], TRANSFERS), transfer_goal);
+    bench_goal_at_least("bulk download beside a plain one",
+                        middle(down[0], TRANSFERS) / middle(down[1], TRANSFERS), transfer_goal);
+    bench_goal_at_most_of("memory of the service, more after transfers", kb / 1024,
+                          transfer_goal_mb, "MB");
+}
+
 int main(int argc, char **argv)
 {
     struct service service;
@@ -421,7 +612,9 @@ int main(int argc, char **argv)
     measure_memory(&service);
     measure_crowd(&service);
     compare_images(&service);
+    measure_workspace(&service, argv[2]);
     measure_flood(&service);
+    measure_transfers(&service, argv[2]);
     stop_service(&service);
     return bench_missed() > 0 ? BENCH_GOALS_MISSED : 0;
 }

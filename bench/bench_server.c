@@ -80,6 +80,8 @@ static double took_ns[MOST_TIMES];
 static size_t took_count;
 static double real_ns[MOST_TIMES]; /* of these, the calls of real daemons */
 static size_t real_count;
+static double played_ns[MOST_TIMES]; /* and those of the machines that this program plays */
+static size_t played_count;
 static unsigned long failed_calls;
 static unsigned long ended_calls;
 static double due_ns[MACHINES + 1]; /* when a stream's next ping is due */
@@ -140,6 +142,8 @@ static void on_answered(void *data, unsigned user, int status, double spent_ns)
         took_ns[took_count++] = spent_ns;
     if (user > CALLED && real_count < MOST_TIMES)
         real_ns[real_count++] = spent_ns;
+    else if (user <= CALLED && played_count < MOST_TIMES)
+        played_ns[played_count++] = spent_ns;
     due_ns[user] = 0; /* its event came in place of a ping */
     if (calling != NULL && calls_left > 0) {
         calls_left--;
@@ -251,6 +255,15 @@ static void compare_calls(const struct server *ours, struct crowd *our_crowd,
     bench_goal_at_least("calls per second", at_part(ratios, ROUNDS, 0.5), call_goal);
 }
 
+static void print_part(const char *whose, double *times, size_t count)
+{
+    double middle = at_part(times, count, 0.5);
+    double tail = at_part(times, count, 0.99);
+
+    printf("of these, %s: 50 of 100 within %.2f ms, 99 within %.2f ms, %.1f x\n", whose,
+           middle / 1e6, tail / 1e6, tail / middle);
+}
+
 /* The most is that of the same machines, just before. */
 static void measure_tail(struct crowd *crowd, unsigned users)
 {
@@ -265,6 +278,7 @@ static void measure_tail(struct crowd *crowd, unsigned users)
     per_second = (double)ROUNDS * ROUND_CALLS / ((crowd_now_ns() - start) / 1e9);
     took_count = 0;
     real_count = 0;
+    played_count = 0;
     call_steadily(crowd, per_second / 2, LATENCY_SECONDS, users);
     crowd_run(crowd, 1e9);
     middle = at_part(took_ns, took_count, 0.5);
@@ -272,11 +286,11 @@ static void measure_tail(struct crowd *crowd, unsigned users)
     printf("%u machines at %.0f calls a second, half of the most: 50 of 100 within %.2f ms, 99 "
            "within %.2f ms\n",
            users, per_second / 2, middle / 1e6, tail / 1e6);
-    /* Two calls of a hundred are theirs, so much of the tail is. */
-    if (real_count > 0)
-        printf("of these, %d real daemons: 50 of 100 within %.2f ms, 99 within %.2f ms\n",
-               REAL_DAEMONS, at_part(real_ns, real_count, 0.5) / 1e6,
-               at_part(real_ns, real_count, 0.99) / 1e6);
+    /* Two calls of a hundred are for real daemons, which read a file: that is most of the tail. */
+    if (real_count > 0) {
+        print_part("real daemons", real_ns, real_count);
+        print_part("machines played by the benchmark", played_ns, played_count);
+    }
     bench_goal_at_most("99 of 100 calls beside 50", tail / middle, tail_goal);
 }
 

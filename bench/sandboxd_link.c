@@ -56,6 +56,42 @@ void link_send(struct link *link, const char *method, const char *path, const ch
         die("a request was not sent");
 }
 
+static void send_all(struct link *link, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t done = send(link->fd, bytes, len, MSG_NOSIGNAL);
+
+        if (done <= 0)
+            die("a request was not sent");
+        bytes += done;
+        len -= (size_t)done;
+    }
+}
+
+void link_send_large(struct link *link, const char *path, const char *type, const char *before,
+                     size_t count, const char *after)
+{
+    static char filling[LINK_BUFFER_BYTES];
+    char head[LINK_BODY_BYTES];
+    int len =
+        snprintf(head, sizeof(head),
+                 "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nX-Api-Key: %s\r\n"
+                 "Content-Type: %s\r\nContent-Length: %zu\r\n\r\n%s",
+                 path, link->port, link->key, type, strlen(before) + count + strlen(after), before);
+
+    if (len >= (int)sizeof(head))
+        die("a head is too long");
+    memset(filling, LINK_COUNTED, sizeof(filling));
+    send_all(link, head, (size_t)len);
+    for (size_t left = count; left > 0;) {
+        size_t some = left < sizeof(filling) ? left : sizeof(filling);
+
+        send_all(link, filling, some);
+        left -= some;
+    }
+    send_all(link, after, strlen(after));
+}
+
 static void fill(struct link *link)
 {
     ssize_t got = recv(link->fd, link->buffer, LINK_BUFFER_BYTES, 0);

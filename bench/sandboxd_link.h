@@ -30,6 +30,9 @@ void link_open(struct link *link, unsigned short port, const char *key);
 void link_close(struct link *link);
 /* The body may be NULL. */
 void link_send(struct link *link, const char *method, const char *path, const char *body);
+/* The same with a body of `before`, `count` times LINK_COUNTED, and `after`. */
+void link_send_large(struct link *link, const char *path, const char *type, const char *before,
+                     size_t count, const char *after);
 /* The status; the body is in link->body. */
 int link_answer(struct link *link);
 

@@ -2,18 +2,19 @@
 // The work of host.fs, as plainly as Node can do it: node hostfs.mjs ROOT KEY
 //
 //   POST /v1/host/sample/fs/read   {path} -> {bytes, contentType}
-//   POST /v1/host/sample/fs/stat   {path} -> {sizeBytes, modifiedAt}
+//   POST /v1/host/sample/fs/stat   {path} -> {sizeBytes, modifiedAt, contentType}
 //
 // The key is looked up by its digest, and a path is resolved and compared with the root, as hosts in Node
 // do it: a link that is put there meanwhile leads anywhere. Prints its address.
 import { createHash } from "node:crypto";
-import { readFile, realpath, stat } from "node:fs/promises";
+import { open, readFile, realpath, stat } from "node:fs/promises";
 import { createServer } from "node:http";
 import path from "node:path";
 
 const PREFIX = "/v1/host/sample/fs/";
 const MAX_BODY_BYTES = 16 << 20;
 const MAX_FILE_BYTES = 10 << 20;
+const HEAD_BYTES = 512;
 const digest = (key) => createHash("sha256").update(key).digest("base64");
 const root = await realpath(process.argv[2]);
 const keys = new Set([digest(process.argv[3])]);
@@ -33,6 +34,18 @@ async function resolve(name) {
   return real;
 }
 
+const typeOf = (bytes) => (bytes.includes(0) ? "application/octet-stream" : "text/plain");
+
+async function head(file) {
+  const handle = await open(file);
+  try {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
 const operations = {
   async read({ path: name }) {
     const file = await resolve(name);
@@ -40,12 +53,13 @@ const operations = {
     if (!about.isFile()) throw new Refusal(409, "not_a_file");
     if (about.size > MAX_FILE_BYTES) throw new Refusal(413, "file_too_large");
     const bytes = await readFile(file);
-    return { bytes: bytes.toString("base64"), contentType: bytes.includes(0) ? "application/octet-stream" : "text/plain" };
+    return { bytes: bytes.toString("base64"), contentType: typeOf(bytes) };
   },
   async stat({ path: name }) {
-    const about = await stat(await resolve(name));
+    const file = await resolve(name);
+    const about = await stat(file);
     if (!about.isFile()) throw new Refusal(409, "not_a_file");
-    return { sizeBytes: about.size, modifiedAt: about.mtime.toISOString() };
+    return { sizeBytes: about.size, modifiedAt: about.mtime.toISOString(), contentType: typeOf(await head(file)) };
   },
 };
 
