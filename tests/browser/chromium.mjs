@@ -4,7 +4,7 @@ import { chromium } from "playwright-core";
 export class Page {
   static async open(browser, script, patience) {
     const self = new Page();
-    self.context = await browser.newContext({ viewport: { width: 1000, height: 700 } });
+    self.context = await browser.newContext({ viewport: { width: 1000, height: 700 }, ignoreHTTPSErrors: true });
     self.page = await self.context.newPage();
     self.page.setDefaultTimeout(patience);
     self.cdp = await self.context.newCDPSession(self.page);

@@ -40,6 +40,16 @@ const cases = {
     }
   },
 
+  async over_https_pages_are_the_same(page) {
+    for (const path of ["forms.html", "frames.html", "policy"]) {
+      await page.goto(`${SITE.http}/${path}`);
+      const plain = (await page.snapshot()).text.replaceAll(SITE.http, SITE.https);
+      await page.goto(`${SITE.https}/${path}`);
+      assert.equal((await page.snapshot()).text, plain, path);
+      assert.deepEqual((await compare(page)).differences, [], path);
+    }
+  },
+
   async random_documents_agree_with_chromium(page) {
     await page.goto(`${SITE.http}/status/200`);
     for (let round = 0; round < Number(roundsText); round++) {

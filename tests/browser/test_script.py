@@ -47,7 +47,7 @@ def main():
             subprocess.run([root / "scripts/make-script", root / "src/browser/page"], stdout=out, check=True)
         (room / "home").mkdir()
         environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(room / "home"), "LANG": "C.UTF-8"}
-        with Site() as site:
+        with Site(with_https=True) as site:
             words = [cache / npm_packages.NODE, room / "script.mjs", script, browser, json.dumps(site.addresses), PATIENCE * 1000,
                      given.seed, given.rounds, *given.cases]
             return subprocess.run([str(word) for word in words], env=environment, timeout=10 * PATIENCE).returncode

@@ -235,6 +235,14 @@ def session_members(session):
     return found
 
 
+def outlives(session):
+    """Processes of an ended session, after those that end with it had time for that."""
+    until = time.monotonic() + PATIENCE
+    while (found := session_members(session)) and time.monotonic() < until:
+        time.sleep(0.001)
+    return found
+
+
 def picture(folder):
     """All that is below a folder: type, mode, and content or target."""
     seen = {}
@@ -276,7 +284,7 @@ class Scene(unittest.TestCase):
             server.said.close()
             if is_open:
                 self.assertEqual(code, 0, words)
-                self.assertEqual(session_members(server.pid), [])
+                self.assertEqual(outlives(server.pid), [])
                 self.assertNotIn("ERROR: ", words)  # a sanitizer's
         if self.servers:
             self.assert_no_litter()

@@ -7,10 +7,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
 import unittest
+import urllib.request
 
 import mcp_client
 from consent_scene import Consent
@@ -22,6 +24,7 @@ SITE = next(path for path in (HERE.parent / "browser" / "site_server.py", HERE /
 PAGES = next(path for path in (SITE.parent / "site", HERE / "site") if path.exists())
 CHROMIUM = "/usr/lib/chromium/chromium"
 OPEN = ("--permission-browser", "allow")
+ROUNDS = int(os.environ.get("GATEHOUSE_BROWSER_ROUNDS", 3))
 
 
 def lacks():
@@ -33,13 +36,13 @@ def lacks():
     return None
 
 
-def load_site():
+def load_site(**wishes):
     """A module of that name is already there."""
     spec = importlib.util.spec_from_file_location("browser_site", SITE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.HERE = PAGES
-    return module.Site()
+    return module.Site(**wishes)
 
 
 def ref_of(snapshot, words):
@@ -100,11 +103,15 @@ class InBrowser(Consent):
                 found.append(int(pid))
         return found
 
+    def is_outside_of_boxes(self, pid):
+        """It has one number; in a box it has another one, too."""
+        return re.search(r"^NSpid:((?:\s+\d+)+)$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)[1].split()[1:] == []
+
     def words_of(self, pid):
         return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
 
     def profiles(self):
-        return [path.name for place in self.state.rglob("browser") if place.is_dir() for path in place.iterdir()]
+        return [path.name for path in self.state.glob("*/browser/*")]
 
     def wait_for(self, found):
         end = time.monotonic() + PATIENCE
@@ -270,7 +277,70 @@ class Pages(InBrowser):
         self.assertEqual(self.text(server, "document.title"), "Slow")
 
 
+class Several(InBrowser):
+    def test_agents_do_not_meet(self):
+        one, other = self.serve(), self.serve()
+        for server in (one, other):
+            self.go(server, "index.html", snapshot="none")
+        self.ok(one, "browser_cookies", action="set", cookies=[{"name": "c", "value": "d"}])
+        self.ok(one, "browser_storage", kind="local", action="set", data={"a": "b"})
+        self.assertEqual(self.ok(other, "browser_cookies", action="get")["cookies"], [])
+        self.assertEqual(self.ok(other, "browser_storage", kind="local", action="get")["data"], {})
+        self.ok(one, "browser_tab_open")
+        self.assertEqual(len(self.ok(other, "browser_tab_list")["pages"]), 1)
+        self.ok(one, "browser_disconnect")
+        self.assertEqual(self.text(other, "document.title"), "Test pages")
+
+    def test_no_call_waits_for_another_page(self):
+        server = self.serve()
+        first = self.ok(server, "browser_tab_list")["pages"][0]["id"]
+        slow = server.call_message("browser_navigate", {"url": f"{self.here}/slow/0?until=told", "pageId": first})
+        server.send(slow)
+        second = self.ok(server, "browser_tab_open", url=f"{self.here}/dialogs.html")
+        self.ok(server, "browser_click", element=ref_of(second["snapshot"], '"Alert"'))  # stands still
+        third = self.ok(server, "browser_tab_open", url=f"{self.here}/forms.html")["pageId"]
+        self.assertIn("Full name", self.ok(server, "browser_snapshot", pageId=third)["snapshot"])
+        self.assertEqual(self.ok(server, "browser_evaluate", pageId=third, script="1 + 1")["result"], 2)
+        self.assertNotIn(json.dumps(slow["id"]), server.answers)
+        urllib.request.urlopen(f"{self.here}/release/told").close()
+        self.assertEqual(server.result(slow["id"])["structuredContent"]["title"], "Slow")
+
+
+class Secrets(InBrowser):
+    def test_keys_are_hidden_wherever_they_stand(self):
+        server = self.serve()
+        key = "gh" + "p_" + "aB3" * 12
+        self.go(server, "index.html")
+        self.text(server, f"document.body.innerHTML = '<main><h1>Keys</h1><p>It is {key} &quot;</p></main>'; console.log('a', '{key}');"
+                          f"fetch('/api/{key}?k={key}').then(a => a.text()).then(text => {{ document.title = 'done' }}); 1")
+        self.ok(server, "browser_wait", predicate="document.title == 'done'")
+        hidden = "[REDACTED:github-token:1]"
+        seen = {
+            "snapshot": self.ok(server, "browser_snapshot")["snapshot"],
+            "content": self.ok(server, "browser_content")["content"],
+            "evaluate": self.text(server, "document.body.textContent"),
+            "console": json.dumps(self.ok(server, "browser_console")),
+            "network": json.dumps(self.ok(server, "browser_network", bodies=True, filter="*api*")),
+            "error": self.fails(server, "browser_evaluate", script=f"throw new Error('{key}')"),
+            "picture": json.dumps(server.call("browser_screenshot")["content"][1:]),
+        }
+        for where, text in seen.items():
+            self.assertNotIn(key, text, where)
+            if where != "picture":
+                self.assertIn(hidden, text, where)
+        self.assertEqual(seen["network"].count(hidden), 3)  # twice in the address, once in what came back
+
+
 class Borders(InBrowser):
+    def test_an_unknown_certificate_is_refused(self):
+        site = load_site(with_https=True)
+        self.addCleanup(site.__exit__)
+        server = self.serve()
+        words = self.fails(server, "browser_navigate", url=f"{site.addresses['https']}/forms.html")
+        self.assertIn("net::ERR_CERT_AUTHORITY_INVALID", words)
+        self.assertIn("https://127.0.0.1", words)
+        self.assertEqual(self.go(server, "forms.html")["title"], "Forms")
+
     def test_pages_go_only_where_they_may(self):
         server = self.serve()
         for address in ("file:///etc/passwd", "chrome://settings", "view-source:http://example.com"):
@@ -384,6 +454,40 @@ class Ends(InBrowser):
         self.serve()
         self.assertEqual(len(self.profiles()), 1)
 
+    def test_nothing_outlives_half_of_the_companion(self):
+        """Either half takes the other along."""
+        for which in (0, 1):
+            server = self.serve()
+            halves = sorted(pid for pid in session_members(server.pid)
+                            if b"gatehouse-browser" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+                            and self.is_outside_of_boxes(pid))
+            self.assertEqual(len(halves), 2)
+            os.kill(halves[which], signal.SIGKILL)
+            self.wait_for(lambda: not self.browsers(server))
+            self.assertIn("restart Gatehouse", self.fails(server, "browser_snapshot"))
+            self.wait_for(lambda: not set(halves) & set(session_members(server.pid)))
+            server.end()
+        self.serve()
+        self.assertEqual(len(self.profiles()), 1)
+
+    def test_rounds_leave_nothing(self):
+        server = self.serve(connects=False)
+        self.ok(server, "browser_connect")
+        self.ok(server, "browser_disconnect")
+
+        def held():
+            """Processes, and the descriptors of each as far as this user may see them."""
+            return {pid: len(os.listdir(f"/proc/{pid}/fd")) if os.access(f"/proc/{pid}/fd", os.R_OK) else None
+                    for pid in session_members(server.pid)}
+        before = held()
+        for _ in range(ROUNDS):
+            self.ok(server, "browser_connect")
+            self.go(server, "forms.html", snapshot="none")
+            self.ok(server, "browser_disconnect")
+            self.assertEqual(self.browsers(server), [])
+            self.assertEqual(self.profiles(), [])
+        self.assertEqual(held(), before)
+
     def test_a_browser_that_dies_is_told_once_and_started_again(self):
         server = self.serve()
         self.go(server, "forms.html")
@@ -415,6 +519,225 @@ class Ends(InBrowser):
         self.ok(second, "browser_connect", mode="persistent", profile="work")
         self.go(second, "index.html")
         self.assertEqual([cookie["name"] for cookie in self.ok(second, "browser_cookies", action="get")["cookies"]], ["kept"])
+
+
+class Devices(InBrowser):
+    def test_a_page_sees_another_device(self):
+        server = self.serve()
+        self.ok(server, "browser_resize", width=400, height=800, deviceScaleFactor=2, mobile=True, userAgent="Pocket/1.0",
+                colorScheme="dark")
+        self.go(server, "forms.html")
+        self.assertEqual(self.text(server, "[screen.width, devicePixelRatio, navigator.userAgent, navigator.maxTouchPoints > 0,"
+                                           "matchMedia('(prefers-color-scheme: dark)').matches]"),
+                         [400, 2, "Pocket/1.0", True, True])
+
+
+def no_display():
+    return None if shutil.which("Xvfb") and shutil.which("xauth") else "xvfb or xauth is not installed"
+
+
+@unittest.skipIf(no_display(), no_display())
+class Windows(InBrowser):
+    """On a display that only knows who has its cookie."""
+
+    def setUp(self):
+        super().setUp()
+        self.cookies = self.room / "cookies"
+        self.add_cookie("0")  # without one, the display lets everybody in
+        reading, writing = os.pipe()
+        self.server_process = subprocess.Popen(["Xvfb", "-displayfd", str(writing), "-screen", "0", "1280x900x24", "-nolisten", "tcp",
+                                                "-auth", self.cookies], pass_fds=[writing], stderr=subprocess.DEVNULL)
+        os.close(writing)
+        self.addCleanup(self.end_display)
+        with os.fdopen(reading) as told:
+            self.number = told.readline().strip()
+        self.add_cookie(self.number)
+
+    def add_cookie(self, number):
+        subprocess.run(["xauth", "-q", "-f", self.cookies, "add", f":{number}", ".", "0123456789abcdef" * 2], check=True,
+                       capture_output=True)
+
+    def end_display(self):
+        self.server_process.kill()
+        self.server_process.wait()
+
+    def display(self):
+        return {"DISPLAY": f":{self.number}", "XAUTHORITY": str(self.cookies)}
+
+    def test_windows_are_opened_if_wanted_and_possible(self):
+        server = self.begin(*OPEN, "--no-browser-headless", env=self.display())
+        self.assertFalse(self.ok(server, "browser_connect")["headless"])
+        went = self.go(server, "forms.html")
+        self.assertEqual(went["title"], "Forms")
+        self.assertNotIn("Headless", self.text(server, "navigator.userAgent"))
+        self.ok(server, "browser_type", element=ref_of(went["snapshot"], '"Full name"'), text="Zoë", clear=True)
+        self.assertTrue(self.ok(server, "browser_screenshot", asDownload=True)["bytes"])
+        for pid in self.browsers(server):
+            self.assertNotIn(b"--no-sandbox", self.words_of(pid))
+            self.assertFalse(os.path.exists(f"/proc/{pid}/root{self.root}"))
+
+    def test_there_are_none_by_default_or_without_a_display(self):
+        server = self.begin(*OPEN, env=self.display())
+        self.assertTrue(self.ok(server, "browser_connect")["headless"])
+        server = self.begin(*OPEN, "--no-browser-headless", env={"DISPLAY": ":65000"})
+        self.assertTrue(self.ok(server, "browser_connect")["headless"])
+
+
+class Files(InBrowser):
+    """What goes to pages and comes from them."""
+
+    def setUp(self):
+        super().setUp()
+        (self.root / "notes.txt").write_text("my notes\n")
+        (self.root / "more").mkdir()
+        (self.root / "more" / "list.txt").write_text("a list\n")
+        (self.outside / "secret.txt").write_text("secret\n")
+
+    def staged(self, kind):
+        """Files in the staging directory."""
+        return sorted(path for place in self.state.rglob(kind) for path in place.rglob("*") if path.is_file())
+
+    def received(self, server):
+        return json.loads(self.text(server, "document.getElementById('received').textContent"))["files"]
+
+    def test_files_of_the_folder_are_uploaded(self):
+        server = self.serve()
+        page = self.go(server, "upload.html")["snapshot"]
+        told = self.ok(server, "browser_upload", element=ref_of(page, '"One file"'), files=["notes.txt"])
+        self.assertTrue(told["uploaded"])
+        self.assertEqual(told["files"], ["notes.txt"])
+        many = [str(self.root / "notes.txt"), "more/list.txt"]
+        self.ok(server, "browser_upload", element=ref_of(page, '"Many files"'), files=many)
+        self.assertIn("one file", self.fails(server, "browser_upload", element=ref_of(page, '"One file"'), files=many))
+        self.ok(server, "browser_click", element={"selector": "role=button[name='Send']"})
+        self.assertEqual([(part["name"], part["file"], part["text"].strip()) for part in self.received(server)],
+                         [("one", "notes.txt", "my notes"), ("many", "notes.txt", "my notes"), ("many", "list.txt", "a list"),
+                          ("hidden", "", "")])
+
+    def test_a_file_chooser_is_answered(self):
+        server = self.serve()
+        self.go(server, "upload.html")
+        self.assertIn("no file chooser", self.fails(server, "browser_upload", files=["notes.txt"]))
+        clicked = self.ok(server, "browser_click", element={"selector": "text=Open chooser"})
+        self.assertEqual([(state["type"], state["clearedBy"]) for state in clicked["modalStates"]],
+                         [("filechooser", "browser_upload")])
+        self.assertIn("one file", self.fails(server, "browser_upload", files=["notes.txt", "more/list.txt"]))
+        self.ok(server, "browser_upload", files=["more/list.txt"])
+        self.assertEqual(self.text(server, "chosen.textContent"), "list.txt")
+        self.assertIn("no file chooser", self.fails(server, "browser_upload", files=["notes.txt"]))
+
+    def test_nothing_else_can_be_uploaded(self):
+        (self.root / "link.txt").symlink_to(self.outside / "secret.txt")
+        (self.root / "key.pem").write_text("private\n")
+        server = self.serve(*OPEN, "--deny", "more/**")
+        page = self.go(server, "upload.html")["snapshot"]
+        field = ref_of(page, '"One file"')
+        for name in (str(self.outside / "secret.txt"), "../outside/secret.txt", "link.txt", "/etc/hostname", "more/list.txt",
+                     "missing.txt", "more", "", "."):
+            self.fails(server, "browser_upload", element=field, files=["notes.txt", name])
+        self.assertEqual(self.text(server, "document.querySelector('input').files.length"), 0)
+        # What usually holds secrets is asked about, whatever is allowed.
+        question, _ = self.decide(server, "Deny once", "browser_upload", element=field, files=["key.pem"])
+        self.assertIn("key.pem", question["message"])
+        self.assertEqual(self.text(server, "document.querySelector('input').files.length"), 0)
+        with self.assertRaisesRegex(mcp_client.Refused, "unknown tool"):
+            server.call("stage_upload", files=["notes.txt"], number=1)
+
+    def test_reading_and_the_page_both_need_permission(self):
+        server = self.serve(*OPEN, "--permission-filesystem-read", "ask")
+        page = self.go(server, "upload.html")["snapshot"]
+        field = ref_of(page, '"One file"')
+        question, result = self.decide(server, "Deny once", "browser_upload", element=field, files=["notes.txt"])
+        self.assertIn("Uploads files on 127.0.0.1", question["message"])
+        self.assertIn("notes.txt", question["message"])
+        self.assertTrue(result["isError"])
+        self.assertEqual(self.staged("uploads"), [])
+        _, result = self.decide(server, "Allow once", "browser_upload", element=field, files=["notes.txt"])
+        self.assertFalse(result.get("isError"), result)
+        self.assertEqual([path.read_text() for path in self.staged("uploads")], ["my notes\n"])
+
+    def test_downloads_are_listed_and_saved(self):
+        server = self.serve(*OPEN, "--permission-filesystem-write", "allow")
+        self.go(server, "downloads.html")
+        clicked = self.ok(server, "browser_click", element={"selector": "text=Report"})
+        self.assertEqual([item["fileName"] for item in clicked.get("downloads", [])] or ["report.txt"], ["report.txt"])
+        self.ok(server, "browser_click", element={"selector": "text=Escaping name"})
+        self.ok(server, "browser_click", element={"selector": "text=Made here"})
+        self.ok(server, "browser_click", element={"selector": "text=Large"})
+
+        def all_done():
+            found = self.ok(server, "browser_downloads", waitMs=20000)["downloads"]
+            return found if len(found) == 4 and all(item["state"] == "completed" for item in found) else None
+        self.wait_for(all_done)
+        found = {item["fileName"].rpartition("/")[2].rpartition("_")[2]: item for item in all_done()}
+        self.assertLessEqual({"report.txt", "made.txt", "large.bin"}, set(found))
+        self.assertEqual(picture_names(self.root), {"more", "more/list.txt", "notes.txt"})  # nothing by itself
+        self.ok(server, "save_download", downloadId=found["report.txt"]["id"], path="in/report.txt")
+        self.ok(server, "save_download", downloadId=found["made.txt"]["id"], path=str(self.root / "made.txt"))
+        self.ok(server, "save_download", downloadId=found["large.bin"]["id"], path="large.bin")
+        self.assertEqual((self.root / "in" / "report.txt").read_text(), "downloaded\n")
+        self.assertEqual((self.root / "made.txt").read_text(), "made here\n")
+        self.assertEqual((self.root / "large.bin").stat().st_size, 11 * 200000)
+        self.ok(server, "undo_changes")
+        self.assertFalse((self.root / "large.bin").exists())
+        for name, path in ((found["report.txt"]["id"], "../outside/x"), ("../uploads", "x"), ("no-such", "x"),
+                           (found["report.txt"]["id"], "more"), (found["report.txt"]["id"], str(self.outside / "x"))):
+            self.fails(server, "save_download", downloadId=name, path=path)
+        self.assertEqual(picture_names(self.outside), {"secret.txt"})
+        self.ok(server, "browser_disconnect")
+        self.ok(server, "save_download", downloadId=found["report.txt"]["id"], path="later.txt")
+
+    def test_links_in_the_staging_directory_lead_nowhere(self):
+        """As if somebody had taken over the browser, which may write there."""
+        server = self.serve(*OPEN, "--permission-filesystem-write", "allow")
+        place = next(path for path in self.state.rglob("downloads") if path.is_dir())
+        (place / "link").symlink_to(self.outside / "secret.txt")
+        os.link(self.outside / "secret.txt", place / "hard")
+        os.mkfifo(place / "pipe")
+        (place / "folder").mkdir()
+        for name in ("link", "hard", "pipe", "folder"):
+            self.fails(server, "save_download", downloadId=name, path="x")
+        self.assertFalse((self.root / "x").exists())
+
+    def test_pictures_and_paper_become_downloads(self):
+        server = self.serve(*OPEN, "--permission-filesystem-write", "allow")
+        self.go(server, "forms.html")
+        shot = self.ok(server, "browser_screenshot", asDownload=True)
+        paper = self.ok(server, "browser_pdf", asDownload=True)
+        self.assertNotIn("pdf", paper)
+        self.ok(server, "save_download", downloadId=shot["downloadId"], path="shot.png")
+        self.ok(server, "save_download", downloadId=paper["downloadId"], path="page.pdf")
+        self.assertTrue((self.root / "shot.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertTrue((self.root / "page.pdf").read_bytes().startswith(b"%PDF"))
+        self.assertEqual([item["state"] for item in self.ok(server, "browser_downloads")["downloads"]], ["completed"] * 2)
+
+    def test_the_browser_sees_of_the_files_only_its_own(self):
+        server = self.serve()
+        page = self.go(server, "upload.html")["snapshot"]
+        self.ok(server, "browser_upload", element=ref_of(page, '"One file"'), files=["notes.txt"])
+        copy, = self.staged("uploads")
+        for pid in self.browsers(server):
+            if b"--type=" in self.words_of(pid):
+                continue
+            inside = pathlib.Path(f"/proc/{pid}/root")
+            self.assertEqual((inside / str(copy)[1:]).read_text(), "my notes\n")
+            self.assertFalse((inside / str(self.root)[1:]).exists())
+            with self.assertRaises(OSError):
+                (inside / str(copy)[1:]).write_text("changed")
+
+    def test_private_hosts_give_no_downloads(self):
+        server = self.serve()
+        self.go(server, "downloads.html")
+        self.text(server, f"made.href = '{self.other}/download/private.txt', made.click()")
+        states = lambda: [item["state"] for item in self.ok(server, "browser_downloads", waitMs=2000)["downloads"]]
+        time_ = time.monotonic() + 2
+        while time.monotonic() < time_ and not states():
+            pass
+        self.assertNotIn("completed", states())
+
+
+def picture_names(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
 if __name__ == "__main__":

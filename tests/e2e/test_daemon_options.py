@@ -84,6 +84,7 @@ ROWS = (
 )
 # What needs root to be seen, in test_daemon_port.py; or our server, in test_server_extensions.py.
 ELSEWHERE = {"--no-notifications": "GATEHOUSE_NOTIFICATIONS",
+             "--no-browser-headless": "GATEHOUSE_BROWSER_HEADLESS",
              "--allow-remote-always": "GATEHOUSE_ALLOW_REMOTE_ALWAYS"}
 # Of the original daemon: test_the_original_command_lines_work().
 ORIGINAL = {"--url", "--api-key", "--no-browser", "--browser-default"}

@@ -322,10 +322,18 @@ class Walls(Boundary):
         server.request("ping")
         self.assertEqual(server.status("Seccomp"), "2")
 
-    def test_it_has_no_children(self):
+    def test_its_only_child_is_the_one_that_starts_gatehouse_media(self):
+        """A copy from before the walls: it has the socket to its parent, and no stream of the client."""
         server = self.start("-w")
         server.call_all([("read_file", {"filePath": "in/file"})] * 50)
-        self.assertEqual(mcp_client.session_members(server.pid), [server.pid])
+        members = mcp_client.session_members(server.pid)
+        self.assertEqual((len(members), server.pid in members), (2, True))
+        if os.geteuid() == 0:
+            starter, = set(members) - {server.pid}
+            targets = {int(name): os.readlink(f"/proc/{starter}/fd/{name}") for name in os.listdir(f"/proc/{starter}/fd")}
+            self.assertEqual((targets.pop(0), targets.pop(1)), ("/dev/null", "/dev/null"))
+            del targets[2]
+            self.assertEqual([target.partition(":")[0] for target in targets.values()], ["socket"])
 
     def test_others_of_the_same_user_cannot_look_into_it(self):
         server = self.start()
@@ -348,7 +356,8 @@ class Walls(Boundary):
                 with contextlib.suppress(FileNotFoundError):  # it is at work
                     targets[int(name)] = os.readlink(f"/proc/{server.pid}/fd/{name}")
         sockets = [number for number, target in targets.items() if target.startswith("socket:")]
-        self.assertEqual(len(sockets), 1)  # where terminals of `gatehouse ask` connect
+        # Where terminals of `gatehouse ask` connect, and the one to what starts gatehouse-media.
+        self.assertEqual(len(sockets), 2)
         for number, target in targets.items():
             if number == 2 or number in sockets:
                 continue  # the file that we gave it

@@ -12,7 +12,7 @@ import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from mcp_client import PATIENCE, Refused, Scene, is_sanitized, session_members
+from mcp_client import PATIENCE, Refused, Scene, is_sanitized, outlives
 
 MB = 1 << 10  # of the kilobytes that /proc counts in
 FLOOD_SECONDS = 1  # that it must not have read for
@@ -204,7 +204,7 @@ class Pipes(Scene):
             except BrokenPipeError:
                 pass  # it was faster
             self.assertEqual(server.wait(), 0)
-            self.assertEqual(session_members(server.pid), [])
+            self.assertEqual(outlives(server.pid), [])
 
     def flood(self, server, line):
         """Sends without reading, until it is not taken any more for a while."""
@@ -263,7 +263,7 @@ class Ends(Scene):
             server.good("write_file", filePath="a", content="1")
             server.process.send_signal(number)
             self.assertEqual(server.wait(), 0, number)
-            self.assertEqual(session_members(server.pid), [])
+            self.assertEqual(outlives(server.pid), [])
             self.assert_no_litter()
 
     def test_signals_in_the_middle_of_writes_leave_whole_files(self):

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Every tool of `gatehouse mcp`: the shape of its result, and what it did to the disk."""
+import base64
 import io
 import json
 import os
+import random
+import string
 import sys
 import tarfile
 import zipfile
@@ -10,6 +13,7 @@ import zipfile
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
 from mcp_client import Scene, picture
+from media_scene import noise, pdf
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
 PDF = b"%PDF-1.4\n\xff\xfe\n"
@@ -525,6 +529,63 @@ class Arguments(Tools):
                        self.server.call("search_files", name="*.txt"),
                        self.server.request("resources/list")):
             self.assertIn("good.txt", json.dumps(result))
+
+
+class Large(Tools):
+    """Images and documents over the limit, which another process makes smaller."""
+
+    def read(self, name, **arguments):
+        result = self.server.call("read_file", filePath=name, **arguments)
+        words = json.dumps(result)
+        if result.get("isError") and "not installed" in words:
+            print("skipped: libvips or libqpdf is not installed")
+            self.skipTest("not installed")
+        self.assertFalse(result.get("isError"), words[:1000])
+        return result
+
+    def test_an_image_is_scaled_down(self):
+        content = noise(800, 600)
+        self.assertGreater(len(content), 512 << 10)
+        self.put("a.png", content)
+        result = self.read("a.png")
+        image, words = result["content"]
+        self.assertEqual((image["type"], image["mimeType"]), ("image", "image/jpeg"))
+        smaller = base64.b64decode(image["data"])
+        self.assertTrue(smaller.startswith(b"\xff\xd8\xff"))
+        self.assertLessEqual(len(smaller), 512 << 10)
+        about = result["structuredContent"]
+        self.assertEqual(json.loads(words["text"]), about)
+        self.assertEqual((about["sizeBytes"], about["totalBytes"]), (len(smaller), len(content)))
+        self.assertIn("800 x 600", about["note"])
+
+    def test_a_document_comes_in_pages(self):
+        letters = string.ascii_letters + string.digits
+        self.put("a.pdf", pdf(*("".join(random.Random(i).choices(letters, k=40000)) for i in range(30))))
+        page, seen, calls = 1, 0, 0
+        while page:
+            result = self.read("a.pdf", startPage=page)
+            about = result["structuredContent"]
+            resource = result["content"][0]["resource"]
+            self.assertEqual(resource["mimeType"], "application/pdf")
+            part = base64.b64decode(resource["blob"])
+            self.assertTrue(part.startswith(b"%PDF-") and len(part) <= 512 << 10)
+            self.assertEqual((about["startPage"], about["totalPages"]), (page, 30))
+            seen += about["endPage"] - about["startPage"] + 1
+            page, calls = about.get("nextStartPage"), calls + 1
+        self.assertEqual(seen, 30)
+        self.assertGreater(calls, 1)
+        result = self.server.call("read_file", filePath="a.pdf", startPage=31)
+        self.assertIn("the document has 30 pages", result["content"][0]["text"])
+
+    def test_what_cannot_be_made_smaller_is_refused(self):
+        self.put("a.png", PNG + bytes(1 << 20))
+        self.put("a.pdf", PDF + bytes(1 << 20))
+        for name in ("a.png", "a.pdf"):
+            result = self.server.call("read_file", filePath=name)
+            self.assertTrue(result["isError"])
+            self.assertIn("the limit is 524288 bytes", result["content"][0]["text"])
+        self.put("b.txt", "text")
+        self.assertEqual(self.text("read_file", filePath="b.txt"), "text")
 
 
 if __name__ == "__main__":

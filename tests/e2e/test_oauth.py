@@ -171,6 +171,25 @@ class Way(Scene):
             self.assertNotIn(secret.encode(), state)
         self.assertEqual([record["outcome"] for record in self.recorded()], ["success"])
 
+    def test_a_token_opens_files_of_host_fs_as_a_key_does(self):
+        (self.state.parent / "files").mkdir()
+        (self.state.parent / "files/a.txt").write_text("hello")
+        self.server.end()
+        self.server = self.serve("--fs", self.state.parent / "files")
+        self.browser, self.resource = self.server.log_in(), self.server.url + "/mcp"
+
+        def ask(operation, token, **words):
+            return self.server.ask("POST", "/v1/host/sample/fs/" + operation, words, {"Authorization": f"Bearer {token}"})
+
+        client, tokens = self.tokens(("read",))
+        self.assertEqual(ask("read", tokens["access_token"], path="a.txt")[2]["bytes"], "aGVsbG8=")
+        status, _, answer = ask("write", tokens["access_token"], path="a.txt", bytes="")
+        self.assertEqual((status, answer["error"]), (403, "fs_permission_denied"))
+        self.assertEqual(ask("read", tokens["refresh_token"], path="a.txt")[0], 401)
+        self.server.ask("POST", "/oauth/revoke", urllib.parse.urlencode(
+            {"client_id": client["client_id"], "token": tokens["access_token"]}), FORM)
+        self.assertEqual(ask("read", tokens["access_token"], path="a.txt")[0], 401)
+
     def test_a_token_counts_in_its_header_only(self):
         _, tokens = self.tokens()
         message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})

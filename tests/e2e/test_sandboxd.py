@@ -78,6 +78,12 @@ class Requests(Scene):
             (400, *create, {"dockerfile_steps": ["RUN true", "FROM x"]}),
             (400, *create, {"dockerfile_steps": ["RUN true"] * 128}),
             (400, *create, {"dockerfile_steps": ["WORKDIR here"]}),
+            (400, "POST", "/images", "{"), (400, "POST", "/images", ""), (400, "POST", "/images", {}),
+            (400, "POST", "/images", {"dockerfile_steps": []}), (400, "POST", "/images", {"dockerfile_steps": "x"}),
+            (400, "POST", "/images", {"dockerfile_steps": ["TRUE x"]}),
+            (400, "POST", "/images", {"dockerfile_steps": ["RUN true"], "context": 7}),
+            (400, "POST", "/images", {"dockerfile_steps": ["RUN true"], "context": "0" * 64}),
+            (413, "POST", "/images", {"padding": "x" * (2 << 20)}),
             (400, *create, {"dockerfile_steps": ["RUN " + "x" * 70000]}),
             (404, "GET", "/sandboxes/" + MISSING, None), (404, "DELETE", "/sandboxes/" + MISSING, None),
             (404, "GET", "/sandboxes/x", None),
@@ -337,14 +343,19 @@ class Sandboxes(Scene):
         self.assertEqual(service.process.stdout.read(), "")
 
 
-def any_process(mark):
+def processes(mark):
+    found = []
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if mark.encode() in path.read_bytes():
-                return True
+                found.append(int(path.parent.name))
         except OSError:
             pass
-    return False
+    return found
+
+
+def any_process(mark):
+    return bool(processes(mark))
 
 
 class Executions(Scene):
@@ -487,6 +498,81 @@ class Images(Scene):
         self.assertEqual(service.ask("GET", "/sandboxes")[2], [])
         self.assertEqual(service.ask("GET", "/images")[2], [])
 
+
+    def follow(self, service, steps):
+        """The answer to a build, to be read while it goes on."""
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
+        self.addCleanup(connection.close)
+        connection.request("POST", "/images", json.dumps({"dockerfile_steps": steps}), {"X-Api-Key": service.key})
+        answer = connection.getresponse()
+        self.assertEqual(answer.status, 200)
+        return connection, answer
+
+    def until_output(self, answer, text):
+        """Reads events up to this output."""
+        seen = ""
+        while text not in seen:
+            event = json.loads(answer.readline())
+            seen += event.get("data", "")
+
+    def go_on(self, mark):
+        """Ends the step's `sleep`, on which it waits."""
+        wait_until(lambda: processes(f"sleep\0{mark}"), "the step's sleep")
+        for process in processes(f"sleep\0{mark}"):
+            os.kill(process, signal.SIGKILL)
+
+    def test_a_build_is_followed_while_it_goes_on(self):
+        service = self.serve()
+        mark = f"{40000 + os.getpid() % 9999}.81"
+        steps = ["ENV A=b", f"RUN echo begun; {{ sleep {mark}; }} 2>/dev/null; printf after", "RUN echo more >&2"]
+        _, first = self.follow(service, steps)
+        self.until_output(first, "begun\n")
+        _, second = self.follow(service, steps)
+        self.until_output(second, "begun\n")  # what it missed
+        self.go_on(mark)
+        ends = []
+        for answer in (first, second):
+            events = [json.loads(line) for line in answer]
+            self.assertEqual([event.get("data") for event in events if event["type"] in ("stdout", "stderr")],
+                             ["after", "\n", "more\n"])
+            self.assertEqual([(event["step"], event["steps"], event["text"], event["cached"])
+                              for event in events if event["type"] == "step"], [(3, 3, "RUN echo more >&2", False)])
+            self.assertEqual(events[-1]["type"], "image")
+            ends.append(events[-1]["image_id"])
+        self.assertEqual(len(set(ends)), 1)
+        self.assertEqual([record["id"] for record in service.ask("GET", "/images")[2]], ends[:1])
+        self.assertEqual(service.ask("GET", "/sandboxes")[2], [])
+        events = [json.loads(line) for line in self.follow(service, steps)[1]]
+        self.assertEqual([event.get("cached") for event in events], [True, True, True, None])
+        self.assertEqual(service.output(service.create({"image_id": ends[0]}), "echo $A"), "b\n")
+
+    def test_a_build_goes_on_without_its_client(self):
+        service = self.serve()
+        mark = f"{40000 + os.getpid() % 9999}.82"
+        connection, answer = self.follow(service, [f"RUN echo begun; sleep {mark}; true"])
+        self.until_output(answer, "begun\n")
+        answer.close()
+        connection.close()
+        self.go_on(mark)
+        wait_until(lambda: service.ask("GET", "/images")[2], "the image")
+
+    def test_a_build_waits_for_a_slow_reader(self):
+        service = self.serve()
+        mark = f"{40000 + os.getpid() % 9999}.83"
+        _, answer = self.follow(service, [f"RUN yes | head -c 20000000; {{ sleep {mark}; }} 2>/dev/null; true"])
+        self.assertEqual(json.loads(answer.readline())["type"], "step")
+        got = 0
+        while got < 20000000:
+            got += len(json.loads(answer.readline())["data"])
+        self.go_on(mark)
+        self.assertEqual(json.loads(answer.readline())["type"], "image")
+
+    def test_a_failing_build_says_so_at_the_end(self):
+        service = self.serve()
+        events = [json.loads(line) for line in self.follow(service, ["RUN echo it is wrong; exit 4"])[1]]
+        self.assertEqual([event["type"] for event in events], ["step", "stdout", "error"])
+        self.assertIn("step 1 failed with exit code 4", events[-1]["error"])
+        self.assertEqual(service.ask("GET", "/images")[2], [])
 
     def context(self, service, files, links=(), mode="w", key=None):
         """Uploads an archive; its name."""
@@ -634,7 +720,23 @@ class CommandLine(Scene):
         self.assertIn(b"too large", result.stderr)
         result = self.run_it("image", "build", "RUN echo went wrong; exit 3")
         self.assertEqual(result.returncode, 125)
-        self.assertIn(b"went wrong", result.stderr)
+        self.assertIn(b"went wrong\n", result.stderr)
+        self.assertIn(b"step 1 failed with exit code 3", result.stderr)
+
+    def test_a_build_is_shown_while_it_goes_on(self):
+        self.serve(key=None)
+        mark = f"{40000 + os.getpid() % 9999}.84"
+        with subprocess.Popen([self.gatehouse, "sandbox", "image", "build", "ENV A=b", f"RUN echo begun; sleep {mark}; true"],
+                              env=clean_environment(GATEHOUSE_STATE_DIR=str(self.room / "state")),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            self.assertEqual([process.stderr.readline() for _ in range(3)],
+                             ["step 1/2: ENV A=b\n", f"step 2/2: RUN echo begun; sleep {mark}; true\n", "begun\n"])
+            self.assertIsNone(process.poll())
+            wait_until(lambda: processes(f"sleep\0{mark}"), "the step's sleep")
+            for pid in processes(f"sleep\0{mark}"):
+                os.kill(pid, signal.SIGKILL)
+            self.assertRegex(process.stdout.read(), r"^[0-9a-f]{64}\n$")
+            self.assertEqual(process.wait(PATIENCE), 0)
 
     def test_the_kept_key_goes_to_no_other_address(self):
         service = self.serve(key=None)

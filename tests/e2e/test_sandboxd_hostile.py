@@ -440,6 +440,40 @@ class Remains(Hostile):
         service.end()
         wait_until(lambda: not self.loops(), "the end of loop devices")
 
+    def test_files_in_memory_are_limited_and_go_with_their_sandbox(self):
+        service = self.serve()
+        kept = service.create()
+        service.output(kept, "echo x > small")
+        service.end()
+        service = self.serve("--disk-in-memory", "--disk-size", "32MiB")
+        has = service.ask("GET", "/capabilities")[2]
+        self.assertEqual((has["files_in_memory"], has["disk_limit_bytes"]), (True, 32 << 20))
+        service.ask("POST", f"/sandboxes/{kept}/executions", {"command": "true"})
+        self.assertEqual(service.output(kept, "cat small"), "x\n")  # it had its files on the disk
+        box = service.create()
+        self.assertEqual(service.output(box, "head -c 100000000 /dev/zero > big 2>/dev/null || echo full"), "full\n")
+        self.assertEqual(service.output(box, "rm big; echo y > small; cat small"), "y\n")
+        self.assertFalse((self.state() / "rooms" / box).exists())
+        lost = service.create()
+        service.output(lost, "sleep 2345.6 >/dev/null 2>&1 &")
+        os.kill(self.first_of(service, b"2345.6"), signal.SIGKILL)
+        wait_until(lambda: service.ask("GET", f"/sandboxes/{lost}")[0] == 404, "the end of what was lost")
+        self.assertEqual(service.output(box, "cat small"), "y\n")
+        service.end()
+        service = self.serve("--disk-in-memory")
+        wait_until(lambda: service.ask("GET", f"/sandboxes/{box}")[0] == 404, "the end of what was in memory")
+        self.assertEqual(service.ask("GET", f"/sandboxes/{kept}")[0], 200)
+
+    def first_of(self, service, word):
+        """The first process of the sandbox in which a command with this word runs."""
+        keeper = self.keeper_of(service)
+        for first in pathlib.Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split():
+            for pid in self.family(int(first)):
+                with contextlib.suppress(OSError):
+                    if word in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                        return int(first)
+        raise AssertionError("the command does not run")
+
 
 if __name__ == "__main__":
     mcp_client.main(needed=NEEDED)

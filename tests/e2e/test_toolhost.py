@@ -20,10 +20,23 @@ import subprocess
 import time
 
 import toolhost_front
+from media_scene import noise
 from toolhost_front import (
     CANCEL, CHANGE, DROP, ERROR, HUNG_FUSE, LOST, PREPARE, PREPARED, PREVIEW, PREVIEWED, PROGRESS,
     PATIENCE, RESULT, RULES, RUN, TOOLHOST, Closed, Frame, Scene, header, text_of,
 )
+
+
+class Media(Scene):
+    def test_an_image_over_the_limit_is_scaled_down(self):
+        (self.root / "a.png").write_bytes(noise(800, 600))
+        front = self.start()
+        front.ready()
+        result = front.run("read_file", {"filePath": "a.png"}).body
+        if "not installed" in json.dumps(result):
+            print("skipped: libvips is not installed")
+            self.skipTest("not installed")
+        self.assertEqual(result["content"][0]["mimeType"], "image/jpeg")
 
 
 class Start(Scene):
@@ -99,7 +112,8 @@ class Confinement(Scene):
         self.assertNotIn(passed, names.values())
         self.assertEqual((names[0], names[1]), ("/dev/null", "/dev/null"))
         sockets = [name for name in names.values() if name.startswith("socket:")]
-        self.assertEqual((len(sockets), len(set(sockets))), (2, 1), "one socket, twice")
+        self.assertEqual((len(sockets), len(set(sockets))), (3, 2),
+                         "one socket, twice, and one to the process that starts gatehouse-media")
         allowed = re.compile(r"/dev/null$|socket:|pipe:|anon_inode:\[(eventpoll|eventfd)\]|"
                              rf"{re.escape(str(self.place))}/(root|state)(/|$)")
         for number, name in names.items():

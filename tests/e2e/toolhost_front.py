@@ -193,7 +193,8 @@ def run_as_ordinary_user(script, as_ordinary_user):
     """All of it again, from copies where that user can reach them."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        for module in (__file__, patience.__file__):
+        for module in (__file__, patience.__file__, pathlib.Path(__file__).with_name("media_scene.py"),
+                       TOOLHOST.with_name("gatehouse-media")):
             shutil.copy(module, folder)
         copies = [shutil.copy(program, folder) for program in (TOOLHOST, HUNG_FUSE)]
         return subprocess.run([as_ordinary_user, script, *copies],

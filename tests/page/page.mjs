@@ -400,6 +400,12 @@ const cases = {
     await scene.go("/");
     await scene.page.getByRole("switch").click();
     await scene.see("Agents may use the file tools");
+    // News in the middle of a click does not lose it.
+    await scene.page.getByRole("button", { name: "Disconnect" }).hover();
+    await scene.page.mouse.down();
+    await scene.page.evaluate(async () => (await import(document.querySelector("script[type=module]").src.replace("start.js", "store.js"))).changed("status"));
+    await scene.page.mouse.up();
+    await scene.see("Disconnect this machine?");
     await scene.end();
   },
 

@@ -24,8 +24,11 @@ enum {
 };
 
 static const struct str NAMES[FAKE_ENDPOINTS] = {
-    [FAKE_INIT] = STR_LITERAL("init"),         [FAKE_EVENTS] = STR_LITERAL("events"),
-    [FAKE_RESPONSE] = STR_LITERAL("response"), [FAKE_DISCONNECT] = STR_LITERAL("disconnect"),
+    [FAKE_INIT] = STR_LITERAL("init"),
+    [FAKE_EVENTS] = STR_LITERAL("events"),
+    [FAKE_RESPONSE] = STR_LITERAL("response"),
+    [FAKE_DISCONNECT] = STR_LITERAL("disconnect"),
+    [FAKE_CREDENTIALS] = STR_LITERAL("credentials"),
     [FAKE_OTHER] = STR_LITERAL("other"),
 };
 
@@ -549,6 +552,23 @@ static void on_response(void *data, struct exchange *exchange)
     answer_ok(gateway, FAKE_RESPONSE, exchange, is_seed_path(request), "{\"ok\":true}");
 }
 
+/* The test is shown what came, as if it were an answer. */
+static void on_credentials(void *data, struct exchange *exchange)
+{
+    struct fake_gateway *gateway = data;
+    const struct http_request *request = exchange_request(exchange);
+
+    if (!is_good_key(gateway, FAKE_CREDENTIALS, exchange, key_kind(gateway, request, false)))
+        return;
+    if (gateway->config.on_answer != NULL)
+        gateway->config.on_answer(gateway->config.data,
+                                  &(struct fake_answer){.id = STR("credentials"),
+                                                        .body = request->body,
+                                                        .arrived_ns = now_ns()});
+    answer_ok(gateway, FAKE_CREDENTIALS, exchange, is_seed_path(request),
+              "{\"credentialId\":\"cred-1\"}");
+}
+
 static void on_disconnect(void *data, struct exchange *exchange)
 {
     struct fake_gateway *gateway = data;
@@ -615,6 +635,8 @@ static void handle(void *data, struct exchange *exchange)
         exchange_collect(exchange, FAKE_BODY_BYTES, on_init, gateway);
     else if (endpoint == FAKE_RESPONSE && is_post)
         exchange_collect(exchange, FAKE_BODY_BYTES, on_response, gateway);
+    else if (endpoint == FAKE_CREDENTIALS && is_post)
+        exchange_collect(exchange, FAKE_BODY_BYTES, on_credentials, gateway);
     else if (endpoint == FAKE_DISCONNECT && is_post)
         exchange_collect(exchange, FAKE_BODY_BYTES, on_disconnect, gateway);
     else if (endpoint == FAKE_EVENTS && request->method == HTTP_METHOD_GET)

@@ -18,6 +18,7 @@ enum fake_endpoint {
     FAKE_EVENTS,
     FAKE_RESPONSE,
     FAKE_DISCONNECT,
+    FAKE_CREDENTIALS,
     FAKE_OTHER,
     FAKE_ENDPOINTS,
 };

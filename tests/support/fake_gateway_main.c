@@ -15,6 +15,8 @@
  *     {"do":"delay","endpoint":"response","ms":100}
  *     {"do":"state"}                                     {"state":{...}}
  *
+ * A credential that a daemon creates is shown as the answer "credentials".
+ *
  * At its start, and whenever a daemon comes or goes, it says so: {"listening":...}, {"streams":1}.
  * It ends with its standard input.
  */

@@ -299,6 +299,14 @@ static inline void scene_on_opened(void *data, const struct err *err, int fd,
     }
 }
 
+static inline void scene_on_connected(void *data, const struct err *err, int fd)
+{
+    struct scene_result *result = data;
+
+    scene_take_error(result, err);
+    result->fd = fd;
+}
+
 static inline void scene_on_statted(void *data, const struct err *err,
                                     const struct room_entry *entry)
 {

@@ -32,7 +32,12 @@ struct scene {
     struct browser_wire wire;
     const char *refused; /* the method that the browser refuses, of this session; or NULL */
     const char *refused_session;
-    bool has_run_page; /* what waited was let go */
+    const char *const *story; /* what the browser says when a page is to go somewhere; or NULL */
+    const char *const *rest;  /* of it, to be told later; or NULL */
+    int64_t asked;            /* the command that it is about */
+    int holds[2]; /* a pipe: the page's process answers nothing until it is told to; or 0, 0 */
+    bool frame_is_late; /* it comes when a call uses the page */
+    bool has_run_page;  /* what waited was let go */
     bool has_run_frame;
 };
 
@@ -66,6 +71,63 @@ static void attach(const struct scene *scene, const char *kind, const char *name
     say(scene, text);
 }
 
+/* ---- a navigation as the browser tells it ---- */
+
+#define EVENT(method, params)                                                                      \
+    "{\"method\":\"" method "\",\"sessionId\":\"S-T1\",\"params\":{" params "}}"
+#define STARTS_AS(type, loader)                                                                    \
+    EVENT("Page.frameStartedNavigating",                                                           \
+          "\"frameId\":\"T1\",\"loaderId\":\"" loader "\",\"navigationType\":\"" type "\"")
+#define STARTS(loader) STARTS_AS("differentDocument", loader)
+#define SENT(loader)                                                                               \
+    EVENT(                                                                                         \
+        "Network.requestWillBeSent",                                                               \
+        "\"frameId\":\"T1\",\"requestId\":\"" loader "\",\"loaderId\":\"" loader                   \
+        "\",\"type\":\"Document\",\"request\":{\"url\":\"http://a.example/\",\"method\":\"GET\"}")
+#define ARRIVED(loader, url)                                                                       \
+    EVENT("Page.frameNavigated",                                                                   \
+          "\"frame\":{\"id\":\"T1\",\"loaderId\":\"" loader "\",\"url\":\"" url "\"}")             \
+    , EVENT("Runtime.executionContextCreated",                                                     \
+            "\"context\":{\"id\":7,\"name\":\"gatehouse\",\"auxData\":{\"frameId\":\"T1\"}}")
+#define IS(loader, name)                                                                           \
+    EVENT("Page.lifecycleEvent",                                                                   \
+          "\"frameId\":\"T1\",\"loaderId\":\"" loader "\",\"name\":\"" name "\"")
+#define STOPS EVENT("Page.frameStoppedLoading", "\"frameId\":\"T1\"")
+#define WITHIN                                                                                     \
+    EVENT("Page.navigatedWithinDocument", "\"frameId\":\"T1\",\"url\":\"http://a.example/b\"")
+#define HERE   "http://a.example/"
+#define ANSWER "answer"
+/* The host has taken in what was said before: it answers this itself. */
+#define HEARD                                                                                      \
+    EVENT("Fetch.requestPaused", "\"requestId\":\"R\",\"frameId\":\"T1\",\"resourceType\":"        \
+                                 "\"Image\",\"request\":{\"url\":\"about:blank\"}")
+
+static void tell(struct scene *scene, const char *const *story)
+{
+    char line[128];
+
+    for (scene->rest = NULL; *story != NULL && scene->rest == NULL; story++) {
+        if (strcmp(*story, ANSWER) == 0) {
+            snprintf(line, sizeof(line),
+                     "{\"id\":%lld,\"result\":{\"frameId\":\"T1\",\"loaderId\":\"L1\"}}",
+                     (long long)scene->asked);
+            say(scene, line);
+            continue;
+        }
+        say(scene, *story);
+        if (strcmp(*story, HEARD) == 0)
+            scene->rest = story + 1;
+    }
+}
+
+static void wait_for_release(struct scene *scene)
+{
+    char byte;
+
+    assert_int_equal(write(scene->holds[1], "", 1), 1);
+    assert_int_equal(read(scene->holds[1], &byte, 1), 1);
+}
+
 /* A browser with one page, which has a frame of another process. */
 static void answer_command(struct scene *scene, struct str text)
 {
@@ -74,7 +136,7 @@ static void answer_command(struct scene *scene, struct str text)
     struct str method = STR_EMPTY;
     struct str session = STR_EMPTY;
     int64_t id = 0;
-    char line[256];
+    char line[512];
     bool is_refused;
 
     assert_int_equal(json_parse(&arena, text, JSON_LIMITS_DEFAULT, &command, NULL), 0);
@@ -87,15 +149,32 @@ static void answer_command(struct scene *scene, struct str text)
         scene->has_run_page = scene->has_run_page || str_eq(session, STR("S-T1"));
         scene->has_run_frame = scene->has_run_frame || str_eq(session, STR("S-F1"));
     }
+    if (scene->story != NULL && (str_eq(method, STR("Page.navigate")) ||
+                                 str_eq(method, STR("Page.navigateToHistoryEntry")))) {
+        scene->asked = id;
+        tell(scene, scene->story);
+        return;
+    }
+    if (str_eq(method, STR("Fetch.continueRequest")) && scene->rest != NULL)
+        tell(scene, scene->rest);
     if (str_eq(method, STR("Target.createTarget")))
         attach(scene, "page", "T1", "");
+    /* The last command of the set-up: all have come, and none is answered yet. */
+    if (scene->holds[1] != 0 && str_eq(method, STR("Runtime.runIfWaitingForDebugger")) &&
+        str_eq(session, STR("S-T1")))
+        wait_for_release(scene);
     snprintf(line, sizeof(line),
              is_refused ? "{\"id\":%lld,\"error\":{\"code\":-32000,\"message\":\"it is broken\"}}"
-                        : "{\"id\":%lld,\"result\":{\"targetId\":\"T1\",\"product\":\"Fake/1\"}}",
+                        : "{\"id\":%lld,\"result\":{\"targetId\":\"T1\",\"product\":\"Fake/1\","
+                          "\"currentIndex\":1,\"entries\":[{\"id\":1},{\"id\":2}]}}",
              (long long)id);
     say(scene, line);
-    if (str_eq(method, STR("Target.setAutoAttach")) && str_eq(session, STR("S-T1")))
+    if (str_eq_c(method, scene->frame_is_late ? "Emulation.setDeviceMetricsOverride"
+                                              : "Target.setAutoAttach") &&
+        str_eq(session, STR("S-T1"))) {
         attach(scene, "iframe", "F1", "S-T1");
+        scene->frame_is_late = false;
+    }
 }
 
 static void *live_browser(void *data)
@@ -236,7 +315,8 @@ static void nor_does_a_frame(void **state)
 
     (void)state;
     for (size_t i = 0; i < array_size(methods); i++) {
-        struct scene scene = {.refused = methods[i], .refused_session = "S-F1"};
+        struct scene scene = {
+            .refused = methods[i], .refused_session = "S-F1", .frame_is_late = true};
         static char text[ROOM];
         int number = 2;
 
@@ -277,12 +357,124 @@ static void what_is_set_up_is_used(void **state)
     end(&scene);
 }
 
+static void ending_a_browser_stops_no_other_call(void **state)
+{
+    struct scene scene = {.refused = NULL};
+    static char text[ROOM];
+
+    (void)state;
+    begin(&scene);
+    result(&scene, text);
+    call(&scene, "{\"call\":2,\"tool\":\"browser_disconnect\",\"arguments\":{}}");
+    call(&scene, "{\"call\":3,\"tool\":\"browser_tab_list\",\"arguments\":{}}");
+    result(&scene, text); /* the keeper has not answered yet */
+    assert_non_null(strstr(text, "\"done\":3"));
+    answer_stop(&scene);
+    result(&scene, text);
+    assert_non_null(strstr(text, "\"disconnected\":true"));
+    end(&scene);
+}
+
+/* The browser itself would navigate it already, unseen by what answers later. */
+static void a_page_is_used_when_its_process_has_answered(void **state)
+{
+    struct scene scene = {.refused = NULL};
+    static char text[ROOM];
+    char byte;
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, scene.holds), 0);
+    begin(&scene);
+    assert_int_equal(read(scene.holds[0], &byte, 1), 1);
+    call(&scene, "{\"call\":2,\"tool\":\"browser_resize\",\"arguments\":{\"width\":9,\"height\":9},"
+                 "\"page\":\"p1\",\"host\":\"\"}");
+    call(&scene, "{\"call\":3,\"tool\":\"browser_tab_list\",\"arguments\":{}}");
+    result(&scene, text);
+    assert_non_null(strstr(text, "\"done\":3")); /* which needs no page */
+    assert_int_equal(write(scene.holds[0], "", 1), 1);
+    result(&scene, text);
+    assert_non_null(strstr(text, "\"isError\":false"));
+    result(&scene, text);
+    assert_non_null(strstr(text, "\"isError\":false"));
+    end(&scene);
+    close(scene.holds[0]);
+    close(scene.holds[1]);
+}
+
+/* Connects, and goes somewhere; the result is in `text`. */
+static void go(struct scene *scene, const char *const *story, char text[ROOM])
+{
+    scene->story = story;
+    call(scene, "{\"call\":2,\"tool\":\"browser_navigate\",\"arguments\":{\"url\":\"" HERE "\"},"
+                "\"page\":\"p1\",\"host\":\"\",\"agreed\":\"a.example\"}");
+    result(scene, text);
+}
+
+/* Its parts tell it independently of each other, so a busy machine changes the order. */
+static void a_navigation_is_followed_in_whatever_order_it_is_told(void **state)
+{
+    static const char *const stories[][16] = {
+        {STARTS("L1"), SENT("L1"), ANSWER, ARRIVED("L1", HERE), IS("L1", "DOMContentLoaded"),
+         IS("L1", "load"), STOPS},
+        {STARTS("L1"), SENT("L1"), ARRIVED("L1", HERE), IS("L1", "DOMContentLoaded"), STOPS, HEARD,
+         ANSWER},
+        /* The start is told last. */
+        {ANSWER, ARRIVED("L1", HERE), IS("L1", "DOMContentLoaded"), STOPS, STARTS("L1"),
+         SENT("L1")},
+        /* The empty document, which every page begins with, arrives meanwhile. */
+        {STARTS("L1"), SENT("L1"), ARRIVED("L0", "about:blank"), IS("L0", "DOMContentLoaded"),
+         IS("L0", "load"), STOPS, ANSWER, HEARD, ARRIVED("L1", HERE), IS("L1", "DOMContentLoaded")},
+        /* How far it is, is told before its arrival; and the last one is not done yet. */
+        {ARRIVED("L0", "about:blank"), ANSWER, IS("L1", "init"), IS("L1", "DOMContentLoaded"),
+         ARRIVED("L1", HERE), IS("L0", "networkIdle")},
+    };
+    static char text[ROOM];
+
+    (void)state;
+    for (size_t i = 0; i < array_size(stories); i++) {
+        struct scene scene = {.refused = NULL};
+
+        begin(&scene);
+        result(&scene, text);
+        go(&scene, stories[i], text);
+        assert_non_null(strstr(text, "\"isError\":false"));
+        assert_non_null(strstr(text, "\"url\":\"" HERE "\""));
+        end(&scene);
+    }
+}
+
+static void going_back_in_a_document_begins_no_navigation(void **state)
+{
+    static const char *const there[] = {STARTS("L1"), ANSWER, ARRIVED("L1", HERE),
+                                        IS("L1", "DOMContentLoaded"), NULL};
+    static const char *const back[] = {STARTS_AS("historySameDocument", "L2"), ANSWER, WITHIN,
+                                       NULL};
+    struct scene scene = {.refused = NULL};
+    static char text[ROOM];
+
+    (void)state;
+    begin(&scene);
+    result(&scene, text);
+    go(&scene, there, text);
+    scene.story = back;
+    call(&scene, "{\"call\":3,\"tool\":\"browser_back\",\"arguments\":{},\"page\":\"p1\",\"host\":"
+                 "\"a.example\"}");
+    result(&scene, text);
+    assert_non_null(strstr(text, "\"isError\":false"));
+    assert_non_null(strstr(text, HERE "b"));
+    end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page_without_interception_never_runs),
         cmocka_unit_test(nor_does_a_frame),
         cmocka_unit_test(what_is_set_up_is_used),
+        cmocka_unit_test(a_page_is_used_when_its_process_has_answered),
+        cmocka_unit_test(ending_a_browser_stops_no_other_call),
+        cmocka_unit_test(a_navigation_is_followed_in_whatever_order_it_is_told),
+        cmocka_unit_test(going_back_in_a_document_begins_no_navigation),
     };
 
     signal(SIGPIPE, SIG_IGN);

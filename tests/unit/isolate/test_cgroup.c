@@ -43,6 +43,44 @@ static void what_a_killed_starter_left_is_swept(void **state)
     cgroup_leaf_remove(&leaf);
 }
 
+/* As another service in a container, or `unshare --pid`: it does not see who made the leaf. */
+static void sweep_from_another_namespace(void *data)
+{
+    struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
+    pid_t pid;
+    int status;
+
+    (void)data;
+    if (unshare(CLONE_NEWPID) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+        _exit(2);
+    pid = fork();
+    if (pid == 0) {
+        expect(cgroup_leaf_make(&limits, &leaf, NULL) == 0);
+        cgroup_leaf_remove(&leaf);
+        _exit(0);
+    }
+    expect(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void who_is_in_another_process_namespace_is_not_taken_for_dead(void **state)
+{
+    struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
+    struct stat about;
+    int status;
+
+    (void)state;
+    assert_int_equal(cgroup_leaf_make(&limits, &leaf, NULL), 0);
+    if (leaf.dir_count == 0)
+        skip_because("cannot create a cgroup");
+    status = status_of(sweep_from_another_namespace, NULL);
+    for (size_t i = 0; i < leaf.dir_count; i++)
+        assert_int_equal(fstatat(leaf.dirs[i].parent_fd, leaf.name, &about, 0), 0);
+    cgroup_leaf_remove(&leaf);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+        skip_because("no process namespaces");
+    assert_int_equal(status, 0);
+}
+
 static void join_it(void *data)
 {
     const struct cgroup_leaf *leaf = data;
@@ -270,6 +308,7 @@ static void what_does_not_hold_is_said(void **state)
 
 TEST_MAIN(cmocka_unit_test(what_does_not_hold_is_said),
           cmocka_unit_test(what_a_killed_starter_left_is_swept),
+          cmocka_unit_test(who_is_in_another_process_namespace_is_not_taken_for_dead),
           cmocka_unit_test(who_joins_is_in_and_what_is_empty_goes),
           cmocka_unit_test(leaves_of_a_group_share_its_limits),
           cmocka_unit_test(processes_in_sandboxes_count_together),

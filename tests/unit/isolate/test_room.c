@@ -28,11 +28,31 @@ static int close_scene(void **state)
     return 0;
 }
 
-/* A child of a process: a room's first process, which has another number inside, or the keeper. */
-static pid_t child_of(pid_t parent, bool is_room, int index)
+/* A first process that has just been made has the keeper's name, and no children. */
+static bool has_children(const char *pid)
+{
+    char path[600];
+    char byte;
+    int fd;
+    bool has;
+
+    snprintf(path, sizeof(path), "/proc/%s/task/%s/children", pid, pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    has = read(fd, &byte, 1) == 1;
+    close(fd);
+    return has;
+}
+
+/* A child of this name: a room's first process, which has another number inside, or the keeper. */
+static pid_t child_named(pid_t parent, const char *name, bool is_room, int index)
 {
     DIR *proc = opendir("/proc");
+    char first_line[64];
     pid_t found = 0;
+
+    snprintf(first_line, sizeof(first_line), "Name:\t%s\n", name);
 
     assert_non_null(proc);
     for (const struct dirent *entry; found == 0 && (entry = readdir(proc)) != NULL;) {
@@ -53,15 +73,22 @@ static pid_t child_of(pid_t parent, bool is_room, int index)
         text[got] = '\0';
         line = strstr(text, "\nPPid:\t");
         numbers = strstr(text, "\nNSpid:\t");
-        if (strstr(text, "Name:\tgatehouse-init\n") == NULL || line == NULL || numbers == NULL ||
+        if (strstr(text, first_line) == NULL || line == NULL || numbers == NULL ||
             strtol(line + 7, NULL, 10) != parent ||
-            (strcspn(numbers + 8, "\t") < strcspn(numbers + 8, "\n")) != is_room)
+            (strcspn(numbers + 8, "\t") < strcspn(numbers + 8, "\n")) != is_room ||
+            (is_room && strcmp(name, "gatehouse-init") == 0 && !has_children(entry->d_name)))
             continue;
         if (index-- == 0)
             found = (pid_t)strtol(entry->d_name, NULL, 10);
     }
     closedir(proc);
     return found;
+}
+
+/* The keeper of a service, or the first process of a room in which a command runs. */
+static pid_t child_of(pid_t parent, bool is_room, int index)
+{
+    return child_named(parent, "gatehouse-init", is_room, index);
 }
 
 /* ---- Rooms ---- */
@@ -206,6 +233,64 @@ static void a_room_whose_first_process_is_killed_says_so(void **state)
     scene_forget(&run);
     room = scene_room(&scene, "killed", &result);
     scene_expect(&scene, room, "echo again", "again\n");
+}
+
+/* Waits until the keeper has as many that wait, and kills them, until it has buried them. */
+static void kill_waiting(int count)
+{
+    pid_t waiting[16];
+
+    assert_true(count <= 16);
+    while (child_named(scene.keeper->pid, "gatehouse-spare", true, count - 1) == 0)
+        sched_yield();
+    for (int i = 0; i < count; i++)
+        waiting[i] = child_named(scene.keeper->pid, "gatehouse-spare", true, i);
+    for (int i = 0; i < count; i++)
+        while (kill(waiting[i], SIGKILL) == 0)
+            sched_yield();
+}
+
+static void a_start_does_without_what_waits_for_it(void **state)
+{
+    static struct scene_result result;
+
+    (void)state;
+    for (int i = 1; i <= 5; i++) {
+        struct room *room;
+
+        kill_waiting(i);
+        room = scene_room(&scene, "after", &result);
+        scene_expect(&scene, room, "ls; echo x > x; cat x", "x\n");
+        assert_int_equal(scene_delete(&scene, "after"), 0);
+    }
+}
+
+static void a_room_that_waits_does_not_keep_its_layers(void **state)
+{
+    static const char *const layers[] = {"used"};
+    static struct scene_result result;
+    struct room *room = scene_room(&scene, "use", &result);
+
+    (void)state;
+    scene_expect(&scene, room, "echo one > one", "");
+    scene_await(&scene, &result, room_stop(room, scene_on_done, &result));
+    assert_int_equal(scene_await(&scene, &result,
+                                 room_freeze(scene.keeper, "use", "used", scene_on_done, &result)),
+                     0);
+    for (int i = 0; i < 3; i++) {
+        const struct room_plan plan = {.id = "use", .layers = layers, .layer_count = 1};
+
+        assert_int_equal(scene_start(&scene, plan, &result), 0);
+        scene_expect(&scene, result.room, "cat one; echo two > one", "one\n");
+        assert_int_equal(scene_delete(&scene, "use"), 0);
+        /* Another plan in between. */
+        scene_expect(&scene, scene_room(&scene, "plain", &result), "ls", "");
+        assert_int_equal(scene_delete(&scene, "plain"), 0);
+    }
+    assert_int_equal(scene_await(&scene, &result,
+                                 room_layer_delete(scene.keeper, "used", scene_on_done, &result)),
+                     0);
+    scene_expect(&scene, scene_room(&scene, "plain", &result), "ls", "");
 }
 
 /* ---- Commands ---- */
@@ -897,6 +982,7 @@ static int end_scene(void **state)
 TEST_MAIN(T(a_room_runs_commands_as_its_user),
           T(files_outlive_a_stop_and_a_new_keeper_and_not_a_delete),
           T(a_room_over_layers_sees_their_files_and_leaves_them_alone),
+          T(a_start_does_without_what_waits_for_it), T(a_room_that_waits_does_not_keep_its_layers),
           T(a_second_start_of_a_running_room_is_refused),
           T(files_in_memory_are_limited_and_gone_after_a_stop),
           T(a_room_whose_first_process_is_killed_says_so),

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "room_scene.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 static struct scene scene;
@@ -374,6 +377,84 @@ static void file_work_has_only_the_rights_of_the_user(void **state)
     assert_int_equal(make("/new", false), ERR_PERMISSION_DENIED);
 }
 
+/* ---- Ports ---- */
+
+/* A server in the room that says which room it is to each who connects. */
+#define SERVER                                                                                     \
+    "import socket, sys\n"                                                                         \
+    "s = socket.create_server((sys.argv[1], int(sys.argv[2])),"                                    \
+    " family=socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET)\n"                         \
+    "print(s.getsockname()[1], flush=True)\n"                                                      \
+    "while True:\n"                                                                                \
+    "    c = s.accept()[0]\n"                                                                      \
+    "    c.sendall(sys.argv[3].encode() + c.recv(9))\n"                                            \
+    "    c.close()\n"
+
+static void serve(struct room *where, const char *address, const char *port, const char *name,
+                  struct scene_run *run)
+{
+    const char *const argv[] = {"python3", "-c", SERVER, address, port, name, NULL};
+
+    scene_begin(where, &(struct room_command){.argv = argv}, run);
+    loop_until(scene.loop, run->bytes > 0 || run->has_exited);
+}
+
+static const char *ask(struct room *where, uint16_t port)
+{
+    static char text[64];
+    ssize_t got;
+
+    if (call(room_connect(where, port, scene_on_connected, &result)) != 0)
+        return NULL;
+    assert_int_equal(write(result.fd, "?", 1), 1);
+    got = read(result.fd, text, sizeof(text) - 1);
+    text[got > 0 ? got : 0] = '\0';
+    close(result.fd);
+    return text;
+}
+
+static void a_port_leads_into_its_room_and_nowhere_else(void **state)
+{
+    static struct scene_result other_life;
+    static struct scene_result host_life;
+    struct room *other = scene_room(&scene, "other", &other_life);
+    struct scene_run run = {0};
+    struct scene_run other_run = {0};
+    struct scene_run six_run = {0};
+    struct sockaddr_in host = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(host);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)state;
+    /* The host listens at a port of its own, and at the one of the rooms nothing does. */
+    assert_int_equal(bind(listener, (struct sockaddr *)&host, sizeof(host)), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&host, &len), 0);
+    serve(room, "0.0.0.0", "3000", "one", &run);
+    serve(other, "127.0.0.1", "3000", "two", &other_run);
+    assert_string_equal(ask(room, 3000), "one?");
+    assert_string_equal(ask(other, 3000), "two?");
+    assert_null(ask(room, ntohs(host.sin_port)));
+    assert_int_equal(result.err.code, ERR_CONNECTION_LOST);
+    assert_null(ask(room, 3001));
+    assert_int_equal(room_connect(room, 0, scene_on_connected, &result), ERR_INVALID_ARGUMENT);
+    serve(room, "::1", "3006", "six", &six_run);
+    if (six_run.errors.len == 0) /* this machine has IPv6 */
+        assert_string_equal(ask(room, 3006), "six?");
+    /* A room in the host's network has the host's loopback. */
+    assert_int_equal(scene_start(&scene,
+                                 (struct room_plan){.id = "host", .network = ROOM_NETWORK_HOST},
+                                 &host_life),
+                     0);
+    assert_int_equal(
+        room_connect(host_life.room, ntohs(host.sin_port), scene_on_connected, &result),
+        ERR_UNSUPPORTED);
+    close(listener);
+    scene_forget(&run);
+    scene_forget(&other_run);
+    scene_forget(&six_run);
+}
+
 static int end_scene(void **state)
 {
     close_scene(state);
@@ -391,5 +472,6 @@ TEST_MAIN(T(a_written_file_is_the_users_and_read_back),
           T(folders_are_made_and_deleted), T(a_tree_deeper_than_one_pass_is_deleted),
           T(copies_and_moves_follow_their_rules), T(more_calls_than_a_room_takes_wait),
           T(no_path_leads_out_of_a_room), T(a_name_that_is_exchanged_all_the_time_never_leads_out),
+          T(a_port_leads_into_its_room_and_nowhere_else),
           cmocka_unit_test_setup_teardown(file_work_has_only_the_rights_of_the_user, open_scene,
                                           end_scene))

@@ -105,6 +105,11 @@ static void answers_are_read(void **state)
                   "HTTP/1.1 200 Connection established\r\n\r\n"),
         SAMPLE_TO(HTTPRESPONSE_TO_CONNECT, "407 keeps [no] complete, 0 left",
                   "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno"),
+        SAMPLE_TO(HTTPRESPONSE_TO_UPGRADE, "101 keeps [] complete, 0 left",
+                  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+                  "Upgrade: websocket\r\n\r\n"),
+        SAMPLE_TO(HTTPRESPONSE_TO_UPGRADE, "400 keeps [no] complete, 0 left",
+                  "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno"),
     };
 
     (void)state;

@@ -148,7 +148,7 @@ static void unknown_names_are_refused_with_the_nearest(void **state)
                    "context_line_count: unknown; did you mean contextLines?");
     assert_refused(TOOL_READ_FILE, "{\"zzz\":1}", "zzz",
                    "zzz: unknown; the arguments are filePath, startLine, maxLines, endLine, tail, "
-                   "lineNumbers, startColumn");
+                   "lineNumbers, startColumn, startPage");
     assert_refused(TOOL_SHELL_LIST, "{\"zzz\":1}", "zzz", "zzz: unknown; there are no arguments");
     assert_refused(TOOL_EDIT_FILES, "{\"edits\":[{},{\"old_sting\":\"a\"}]}", "edits[1].old_sting",
                    "edits[1].old_sting: unknown; did you mean oldString?");
@@ -158,7 +158,7 @@ static void unknown_names_are_refused_with_the_nearest(void **state)
                    "filePath: given twice with different values, also as file_path");
     assert_refused(TOOL_READ_FILE, "{\"\":1}", "",
                    ": unknown; the arguments are filePath, startLine, maxLines, endLine, tail, "
-                   "lineNumbers, startColumn");
+                   "lineNumbers, startColumn, startPage");
 }
 
 static void two_values_of_one_argument_are_refused(void **state)

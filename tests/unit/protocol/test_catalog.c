@@ -47,6 +47,7 @@ static const struct fitting {
         {TOOL_STAT_FILE, "{\"path\":\"a.txt\"}"},
         {TOOL_READ_FILES, "{\"filePaths\":[\"a\",\"b\"],\"maxLines\":5}"},
         {TOOL_LIST_ALLOWED_DIRECTORIES, "{}"},
+        {TOOL_STAGE_UPLOAD, "{\"files\":[\"a\"],\"number\":7}"},
         {TOOL_SEARCH_FILES, "{\"name\":\"*.c\"}"},
         {TOOL_SEARCH_FILES, "{\"filePattern\":\"src/**\",\"dirPath\":\"src\"}"},
         {TOOL_SEARCH_FILES, "{\"name\":\"*.c\",\"filePattern\":\"*\",\"ignoreCase\":true,"
@@ -68,6 +69,7 @@ static const struct fitting {
         {TOOL_UNDO_CHANGES, "{}"},
         {TOOL_UNDO_CHANGES, "{\"count\":1}"},
         {TOOL_UNDO_CHANGES, "{\"all\":true}"},
+        {TOOL_SAVE_DOWNLOAD, "{\"downloadId\":\"kept-1\",\"path\":\"a.png\"}"},
         {TOOL_SHELL_EXECUTE, "{\"command\":\"ls | wc -l\"}"},
         {TOOL_SHELL_EXECUTE, "{\"command\":\"make\",\"timeout\":1e4,\"cwd\":\"src\"}"},
         {TOOL_SHELL_START, "{\"command\":\"npm run dev\",\"cwd\":\".\"}"},
@@ -116,6 +118,7 @@ static const struct fitting {
         {TOOL_BROWSER_PRESS, "{\"keys\":\"Control+A\"}"},
         {TOOL_BROWSER_MOUSE_CLICK_XY, "{\"x\":1.5,\"y\":2}"},
         {TOOL_BROWSER_SCROLL, "{\"mode\":\"direction\",\"direction\":\"down\"}"},
+        {TOOL_BROWSER_UPLOAD, "{\"files\":[\"a.txt\"],\"element\":{\"ref\":\"e1\"}}"},
         {TOOL_BROWSER_DIALOG, "{\"action\":\"accept\",\"text\":\"a\"}"},
         {TOOL_BROWSER_SNAPSHOT, "{\"scope\":{\"ref\":\"e1\"},\"maxChars\":500}"},
         {TOOL_BROWSER_SCREENSHOT, "{\"fullPage\":true}"},
@@ -127,7 +130,13 @@ static const struct fitting {
         {TOOL_BROWSER_WAIT, "{\"text\":\"done\",\"timeoutMs\":5}"},
         {TOOL_BROWSER_COOKIES, "{\"action\":\"get\"}"},
         {TOOL_BROWSER_STORAGE, "{\"kind\":\"local\",\"action\":\"set\",\"data\":{\"a\":\"b\"}}"},
+        {TOOL_BROWSER_DOWNLOADS, "{\"waitMs\":5}"},
         {TOOL_BROWSER_RESIZE, "{\"width\":400,\"height\":800,\"mobile\":true}"},
+        {TOOL_BROWSER_CAPTURE_SECRET,
+         "{\"credentialsKey\":\"k\",\"field\":\"apiKey\",\"element\":{\"ref\":\"e1\"}}"},
+        {TOOL_BROWSER_CREATE_CREDENTIAL, "{\"credentialsKey\":\"k\",\"type\":\"httpHeaderAuth\","
+                                         "\"name\":\"n\",\"data\":{\"name\":\"X\"},"
+                                         "\"resolveData\":{\"value\":\"apiKey\"}}"},
 },
   good_results[] = {
       {TOOL_LIST_FILES, "{\"entries\":[]}"},
@@ -144,6 +153,7 @@ static const struct fitting {
                         "\"totalLines\":1},{\"path\":\"b\",\"error\":\"b: not found\"}]}"},
       {TOOL_LIST_ALLOWED_DIRECTORIES,
        "{\"directories\":[{\"path\":\"/srv\",\"access\":\"read\"}]}"},
+      {TOOL_STAGE_UPLOAD, "{\"staged\":1}"},
       {TOOL_STAT_FILE, "{\"path\":\"a\",\"type\":\"file\",\"sizeBytes\":1,\"mode\":\"0644\","
                        "\"modifiedAt\":\"2026-01-02T03:04:05Z\",\"isBinary\":false}"},
       {TOOL_STAT_FILE, "{\"path\":\".\",\"type\":\"directory\",\"sizeBytes\":4096,"
@@ -167,6 +177,7 @@ static const struct fitting {
        "{\"undone\":[{\"tool\":\"move\",\"path\":\"a\",\"outcome\":\"restored\"},"
        "{\"tool\":\"delete\",\"path\":\"b\",\"outcome\":\"skipped\","
        "\"reason\":\"changed since\"}],\"remaining\":0}"},
+      {TOOL_SAVE_DOWNLOAD, "{\"downloadId\":\"kept-1\",\"path\":\"a\",\"undoable\":false}"},
       {TOOL_SHELL_EXECUTE, "{\"stdout\":\"a\\n\",\"stderr\":\"\",\"exitCode\":0}"},
       {TOOL_SHELL_EXECUTE,
        "{\"stdout\":\"\",\"stderr\":\"\",\"exitCode\":null,\"signal\":\"SEGV\"}"},
@@ -211,6 +222,7 @@ static const struct misfit {
     {TOOL_READ_FILES, "{\"filePaths\":[]}", "filePaths"},
     {TOOL_READ_FILES, "{\"filePaths\":[5]}", "filePaths[0]"},
     {TOOL_LIST_ALLOWED_DIRECTORIES, "[]", ""},
+    {TOOL_STAGE_UPLOAD, "{\"files\":[\"a\"],\"number\":-1}", "number"},
     {TOOL_SEARCH_FILES, "{}", ""},
     {TOOL_SEARCH_FILES, "{\"contextLines\":1,\"dirPath\":\".\"}", ""},
     {TOOL_SEARCH_FILES, "{\"name\":[\"a\"]}", "name"},
@@ -236,6 +248,7 @@ static const struct misfit {
     {TOOL_UNDO_CHANGES, "{\"count\":0}", "count"},
     {TOOL_UNDO_CHANGES, "{\"all\":\"true\"}", "all"},
     {TOOL_UNDO_CHANGES, "[]", ""},
+    {TOOL_SAVE_DOWNLOAD, "{\"downloadId\":\"\",\"path\":\"a\"}", "downloadId"},
     {TOOL_SHELL_EXECUTE, "{}", "command"},
     {TOOL_SHELL_EXECUTE, "{\"command\":\"\"}", "command"},
     {TOOL_SHELL_EXECUTE, "{\"command\":[\"ls\"]}", "command"},
@@ -281,6 +294,7 @@ static const struct misfit {
     {TOOL_BROWSER_PRESS, "{}", "keys"},
     {TOOL_BROWSER_MOUSE_CLICK_XY, "{\"x\":1}", "y"},
     {TOOL_BROWSER_SCROLL, "{}", "mode"},
+    {TOOL_BROWSER_UPLOAD, "{\"files\":[]}", "files"},
     {TOOL_BROWSER_DIALOG, "{\"action\":\"wait\"}", "action"},
     {TOOL_BROWSER_SNAPSHOT, "{\"maxChars\":1}", "maxChars"},
     {TOOL_BROWSER_SCREENSHOT, "{\"fullPage\":1}", "fullPage"},
@@ -292,7 +306,10 @@ static const struct misfit {
     {TOOL_BROWSER_WAIT, "{\"timeoutMs\":-1}", "timeoutMs"},
     {TOOL_BROWSER_COOKIES, "{}", "action"},
     {TOOL_BROWSER_STORAGE, "{\"kind\":\"local\"}", "action"},
+    {TOOL_BROWSER_DOWNLOADS, "{\"waitMs\":60001}", "waitMs"},
     {TOOL_BROWSER_RESIZE, "{\"width\":1,\"height\":500}", "width"},
+    {TOOL_BROWSER_CAPTURE_SECRET, "{\"credentialsKey\":\"k\",\"field\":\"f\"}", "element"},
+    {TOOL_BROWSER_CREATE_CREDENTIAL, "{\"credentialsKey\":\"k\",\"type\":\"t\"}", "name"},
 };
 
 static void ids_are_places_in_the_table(void **state)
@@ -309,11 +326,14 @@ static void each_tool_is_found_by_its_whole_name(void **state)
     for (size_t i = 0; i < catalog_tool_count; i++) {
         struct str name = catalog_tools[i].name;
 
-        assert_ptr_equal(catalog_find(name), &catalog_tools[i]);
+        assert_ptr_equal(catalog_find_any(name), &catalog_tools[i]);
+        assert_ptr_equal(catalog_find(name),
+                         catalog_tools[i].is_internal ? NULL : &catalog_tools[i]);
         assert_ptr_not_equal(catalog_find(str_slice(name, 0, name.len - 1)), &catalog_tools[i]);
     }
     assert_str(catalog_find(STR("edit_file"))->name, "edit_file");
     assert_int_equal(catalog_find(STR("edit_files"))->id, TOOL_EDIT_FILES);
+    assert_true(catalog_tools[TOOL_STAGE_UPLOAD].is_internal);
     assert_null(catalog_find(STR_EMPTY));
     assert_null(catalog_find(STR("Read_file")));
     assert_null(catalog_find(STR("read_file ")));
@@ -360,7 +380,7 @@ static bool is_unlisted(int tool, struct str argument)
     } rows[] = {
         {TOOL_GET_FILE_TREE, "withSizes"},    {TOOL_LIST_FILES, "withSizes"},
         {TOOL_LIST_FILES, "excludePatterns"}, {TOOL_READ_FILE, "endLine"},
-        {TOOL_READ_FILE, "startColumn"},
+        {TOOL_READ_FILE, "startColumn"},      {TOOL_READ_FILE, "startPage"},
     };
 
     for (size_t i = 0; i < array_size(rows); i++)
@@ -482,6 +502,7 @@ static void each_tool_says_what_it_touches(void **state)
         {TOOL_SEARCH_FILES, {{STR_LITERAL("dirPath"), CATALOG_LISTS, STR_LITERAL(""), {0}}}, 1},
         {TOOL_READ_FILES, {{STR_LITERAL("filePaths[]"), CATALOG_READS, {0}, {0}}}, 1},
         {TOOL_LIST_ALLOWED_DIRECTORIES, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_STAGE_UPLOAD, {{STR_LITERAL("files[]"), CATALOG_READS, {0}, {0}}}, 1},
         {TOOL_WRITE_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
         {TOOL_APPEND_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
         {TOOL_EDIT_FILE, {{STR_LITERAL("filePath"), CATALOG_WRITES, {0}, {0}}}, 1},
@@ -501,6 +522,7 @@ static void each_tool_says_what_it_touches(void **state)
           {STR_LITERAL("destinationPath"), CATALOG_WRITES, {0}, {0}}},
          2},
         {TOOL_UNDO_CHANGES, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_SAVE_DOWNLOAD, {{STR_LITERAL("path"), CATALOG_WRITES, {0}, {0}}}, 1},
         {TOOL_SHELL_EXECUTE,
          {{STR_LITERAL("command"), CATALOG_EXECUTES, {0}, STR_LITERAL("cwd")}},
          1},
@@ -545,6 +567,7 @@ static void each_tool_says_what_it_touches(void **state)
         {TOOL_BROWSER_PRESS, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_BROWSER_MOUSE_CLICK_XY, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_BROWSER_SCROLL, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_UPLOAD, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_BROWSER_DIALOG, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_BROWSER_SNAPSHOT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_BROWSER_SCREENSHOT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
@@ -556,7 +579,10 @@ static void each_tool_says_what_it_touches(void **state)
         {TOOL_BROWSER_WAIT, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_BROWSER_COOKIES, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_BROWSER_STORAGE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_DOWNLOADS, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
         {TOOL_BROWSER_RESIZE, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_CAPTURE_SECRET, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
+        {TOOL_BROWSER_CREATE_CREDENTIAL, {{{0}, CATALOG_READS, {0}, {0}}}, 0},
     };
 
     (void)state;

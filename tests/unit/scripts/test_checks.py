@@ -736,6 +736,9 @@ class Catalog(Case):
     def make_page(self):
         subprocess.run([SCRIPTS / "make-catalog", "--page", self.root / "docs/tools.md",
                         self.root / "catalog"], check=True)
+        subprocess.run([SCRIPTS / "make-catalog", "--table", "workspace", "--page",
+                        self.root / "docs/workspace-tools.md", self.root / "catalog/workspace"],
+                       check=True)
 
     def test_a_fresh_page_passes(self):
         self.passes()
@@ -744,6 +747,13 @@ class Catalog(Case):
         path = self.root / "catalog/move.json"
         path.write_text(path.read_text().replace('"Move or rename"', '"Move it"'))
         self.complains("docs/tools.md:", "is behind the catalogue")
+        self.make_page()
+        self.passes()
+
+    def test_the_page_of_workspaces_is_behind(self):
+        path = self.root / "catalog/workspace/mkdir.json"
+        path.write_text(path.read_text().replace('"Create a folder of the workspace"', '"Make it"'))
+        self.complains("docs/workspace-tools.md:", "is behind the catalogue")
         self.make_page()
         self.passes()
 

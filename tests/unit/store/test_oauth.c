@@ -23,7 +23,8 @@ struct scene {
 
 static void set_up(struct scene *scene)
 {
-    snprintf(scene->directory, sizeof(scene->directory), "/tmp/gatehouse-oauth-XXXXXX");
+    snprintf(scene->directory, sizeof(scene->directory), "%s/gatehouse-oauth-XXXXXX",
+             test_quick_directory());
     assert_non_null(mkdtemp(scene->directory));
     assert_int_equal(store_open(scene->directory, &scene->store, NULL), 0);
     assert_int_equal(loop_new(&clock_system, &scene->loop), 0);

@@ -17,7 +17,8 @@ struct scene {
 
 static void set_up(struct scene *scene)
 {
-    snprintf(scene->directory, sizeof(scene->directory), "/tmp/gatehouse-store-XXXXXX");
+    snprintf(scene->directory, sizeof(scene->directory), "%s/gatehouse-store-XXXXXX",
+             test_quick_directory());
     assert_non_null(mkdtemp(scene->directory));
     assert_int_equal(sandboxstore_open(scene->directory, &scene->store, NULL), 0);
 }
@@ -151,6 +152,48 @@ static void a_layer_keeps_what_it_was_made_of(void **state)
     assert_int_equal(sandboxstore_remove_layer(scene.store, STR("k")), ERR_NOT_FOUND);
 }
 
+static void take_snapshot(void *data, const struct sandboxstore_snapshot *snapshot)
+{
+    struct sandboxstore_snapshot *out = data;
+
+    *out = *snapshot;
+}
+
+static void a_snapshots_name_is_its_owners(void **state)
+{
+    cleanup_scene struct scene scene = {.count = 0};
+    struct sandboxstore_snapshot found = {0};
+    struct sandboxstore_snapshot snapshot = {.id = "1",
+                                             .owner = "o",
+                                             .name = "n",
+                                             .from = "node:22",
+                                             .image = "k",
+                                             .cpu = 2,
+                                             .memory_gb = 3,
+                                             .disk_gb = 4,
+                                             .created_s = 5};
+
+    (void)state;
+    set_up(&scene);
+    assert_int_equal(sandboxstore_add_snapshot(scene.store, &snapshot), 0);
+    snapshot.id[0] = '2';
+    assert_int_equal(sandboxstore_add_snapshot(scene.store, &snapshot), ERR_ALREADY_EXISTS);
+    open_again(&scene);
+    assert_int_equal(sandboxstore_each_snapshot(scene.store, take_snapshot, &found), 0);
+    assert_string_equal(found.id, "1");
+    assert_string_equal(found.owner, "o");
+    assert_string_equal(found.name, "n");
+    assert_string_equal(found.from, "node:22");
+    assert_string_equal(found.image, "k");
+    assert_int_equal(
+        found.cpu * 1000 + found.memory_gb * 100 + found.disk_gb * 10 + found.created_s, 2345);
+    snapshot.owner[0] = 'p';
+    assert_int_equal(sandboxstore_add_snapshot(scene.store, &snapshot), 0);
+    assert_int_equal(sandboxstore_remove_snapshot(scene.store, STR("1")), 0);
+    assert_int_equal(sandboxstore_remove_snapshot(scene.store, STR("1")), ERR_NOT_FOUND);
+}
+
 TEST_MAIN(cmocka_unit_test(a_sandbox_is_saved_changed_and_removed),
           cmocka_unit_test(a_key_is_found_by_its_digest_until_its_tenant_goes),
-          cmocka_unit_test(a_layer_keeps_what_it_was_made_of))
+          cmocka_unit_test(a_layer_keeps_what_it_was_made_of),
+          cmocka_unit_test(a_snapshots_name_is_its_owners))

@@ -37,7 +37,8 @@ static void close_store(struct scene *scene)
 
 static void set_up(struct scene *scene)
 {
-    snprintf(scene->directory, sizeof(scene->directory), "/tmp/gatehouse-store-XXXXXX");
+    snprintf(scene->directory, sizeof(scene->directory), "%s/gatehouse-store-XXXXXX",
+             test_quick_directory());
     assert_non_null(mkdtemp(scene->directory));
     open_store(scene);
 }
@@ -369,7 +370,33 @@ static void a_view_changes_with_every_write_of_any_process(void **state)
     assert_false(store_has_changed(scene.store, &view));
 }
 
+static void only_what_was_taken_back_counts_as_revoked(void **state)
+{
+    static const unsigned char digest[SHA256_BYTES] = {1};
+    cleanup_scene struct scene scene = {.count = 0};
+    struct store_agent agent = {.user = STORE_OWNER, .groups = 5, .name = "ci"};
+    struct store_view view = {.header = NULL};
+    struct store *command;
+
+    (void)state;
+    set_up(&scene);
+    assert_int_equal(store_open(scene.directory, &command, NULL), 0);
+    (void)store_has_revoked(scene.store, &view);
+    assert_int_equal(store_add_user(command, STR("bea"), NULL, 0, &agent.user, NULL), 0);
+    assert_int_equal(store_add_agent(command, &agent, digest, NULL), 0);
+    assert_false(store_has_revoked(scene.store, &view)); /* nobody knows less than before */
+    assert_int_equal(store_remove_agent(command, agent.user, "ci", NULL), 0);
+    assert_true(store_has_revoked(scene.store, &view));
+    assert_false(store_has_revoked(scene.store, &view));
+    assert_int_equal(store_add_agent(command, &agent, digest, NULL), 0);
+    assert_false(store_has_revoked(scene.store, &view));
+    assert_int_equal(store_remove_user(command, agent.user, NULL), 0); /* with the keys */
+    assert_true(store_has_revoked(scene.store, &view));
+    store_close(command);
+}
+
 TEST_MAIN(cmocka_unit_test(machines_are_saved_in_order),
+          cmocka_unit_test(only_what_was_taken_back_counts_as_revoked),
           cmocka_unit_test(a_machine_of_an_unknown_user_is_refused),
           cmocka_unit_test(logins_end_after_a_time_and_without_use),
           cmocka_unit_test(one_user_cannot_push_out_the_logins_of_another),

@@ -168,6 +168,26 @@ static void the_oldest_events_go_first(void **state)
     assert_true(transcript.room <= 256); /* its space does not grow with what is gone */
 }
 
+static void steps_of_an_image_begin_on_a_line_of_their_own(void **state)
+{
+    cleanup_transcript struct transcript transcript;
+
+    (void)state;
+    transcript_init(&transcript, false);
+    transcript_add_step(&transcript, 1, 2, STR("RUN \"a\""), true);
+    transcript_add_step(&transcript, 2, 2, STR("RUN b"), false);
+    add_out(&transcript, "x");
+    transcript_add_image(&transcript, STR("0f"));
+    transcript_add_error(&transcript, STR("too late"));
+    assert_line(&transcript, 0,
+                "{\"seq\":0,\"type\":\"step\",\"step\":1,\"steps\":2,\"text\":\"RUN "
+                "\\\"a\\\"\",\"cached\":true}\n");
+    assert_line(&transcript, 2, "{\"seq\":2,\"type\":\"stdout\",\"data\":\"x\"}\n");
+    assert_line(&transcript, 3, "{\"seq\":3,\"type\":\"stdout\",\"data\":\"\\n\"}\n");
+    assert_line(&transcript, 4, "{\"seq\":4,\"type\":\"image\",\"image_id\":\"0f\"}\n");
+    assert_line(&transcript, 5, "");
+}
+
 TEST_MAIN(cmocka_unit_test(events_are_numbered_lines),
           cmocka_unit_test(the_first_generation_has_no_numbers),
           cmocka_unit_test(each_stream_ends_with_a_newline),
@@ -175,4 +195,5 @@ TEST_MAIN(cmocka_unit_test(events_are_numbered_lines),
           cmocka_unit_test(a_split_character_stays_whole),
           cmocka_unit_test(half_a_character_at_the_end_is_shown_as_such),
           cmocka_unit_test(invalid_bytes_are_not_held_back),
-          cmocka_unit_test(the_oldest_events_go_first))
+          cmocka_unit_test(the_oldest_events_go_first),
+          cmocka_unit_test(steps_of_an_image_begin_on_a_line_of_their_own))

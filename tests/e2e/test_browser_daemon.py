@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Web pages through gatehouse connect: files by way of the toolhost, and credentials for the server.
+
+Arguments: see daemon_scene.
+"""
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True  # not into the sources
+import daemon_scene
+from daemon_scene import Scene
+from patience import PATIENCE
+
+HERE = pathlib.Path(__file__).resolve().parent
+CHROMIUM = "/usr/lib/chromium/chromium"
+
+
+def lacks():
+    """Why there can be no browser here; or None."""
+    if not os.path.exists(CHROMIUM):
+        return "chromium is not installed"
+    if subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode != 0:
+        return "this user cannot create user namespaces"
+    return None
+
+
+def load_site():
+    spec = importlib.util.spec_from_file_location("browser_site", HERE.parent / "browser" / "site_server.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Site()
+
+
+@unittest.skipIf(lacks(), lacks())
+class InBrowser(Scene):
+    def setUp(self):
+        super().setUp()
+        self.site = load_site()
+        self.addCleanup(self.site.__exit__)
+        self.write_settings(resourcePermissions={"browser": {"allow": ["127.0.0.1", "credentials"], "deny": []}})
+
+    def begin(self, *flags):
+        server, daemon = self.connect("--permission-browser", "allow", *flags)
+        self.good(server, "browser_connect")
+        return server, daemon
+
+    def go(self, server, path):
+        return self.good(server, "browser_navigate", url=f"{self.site.addresses['http']}/{path}")
+
+    def text(self, server, script):
+        return self.good(server, "browser_evaluate", script=script)["result"]
+
+    def test_files_go_through_the_toolhost(self):
+        (self.root / "notes.txt").write_text("my notes\n")
+        server, _ = self.begin("--permission-filesystem-write", "allow")
+        self.assertLessEqual({"browser_upload", "browser_downloads", "save_download"}, self.tools(server))
+        self.assertNotIn("stage_upload", self.tools(server))
+        self.go(server, "upload.html")
+        field = {"selector": "input[name=one]"}
+        self.good(server, "browser_upload", element=field, files=["notes.txt"])
+        self.assertEqual(self.text(server, "document.querySelector('input').files[0].text()"), "my notes\n")
+        for name in ("/etc/hostname", "../home/x", "missing.txt"):
+            self.error(server, "browser_upload", element=field, files=[name])
+        self.error(server, "stage_upload", files=["notes.txt"], number=1)
+        shot = self.good(server, "browser_screenshot", asDownload=True)
+        self.good(server, "save_download", downloadId=shot["downloadId"], path="pictures/shot.png")
+        self.assertTrue((self.root / "pictures" / "shot.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertIn("stage_upload", self.record_text())
+        # The toolhost is replaced when it dies; files go on through the next one.
+        toolhost, = [pid for pid in self.pids() if b"gatehouse-toolhost" in self.words(pid)]
+        os.kill(toolhost, 9)
+        self.until(lambda: "isError" not in self.call(server, "browser_upload", element=field, files=["a.txt"]))
+        self.assertEqual(self.text(server, "document.querySelector('input').files[0].name"), "a.txt")
+
+    def pids(self):
+        return [int(name) for name in os.listdir("/proc") if name.isdigit() and str(self.home).encode() in self.words(name)]
+
+    def words(self, pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return b""
+
+    def until(self, holds):
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def test_nothing_is_left(self):
+        server, daemon = self.begin()
+        self.go(server, "upload.html")
+        self.good(server, "browser_upload", element={"selector": "input[name=one]"}, files=["a.txt"])
+        self.assertTrue(list(self.home.rglob("uploads/*/0/a.txt")))
+        self.assertEqual(daemon.end()[0], 0)
+        self.assertEqual(list(self.home.rglob("uploads")), [])
+
+    def test_secrets_go_to_the_server_alone(self):
+        server, _ = self.begin()
+        self.go(server, "forms.html")
+        value = "a-secret-of-this-test"
+        self.text(server, "document.body.insertAdjacentHTML('afterbegin', '<input type=password id=s><p id=e></p>'),"
+                          "document.getElementById('s').value = ['a', 'secret', 'of', 'this', 'test'].join('-'), 0")
+        failed = self.error(server, "browser_create_credential", credentialsKey="k", type="httpHeaderAuth", name="mine")
+        self.assertIn("No captured fields found", failed)
+        self.assertIn("Secret capturing failed",
+                      self.error(server, "browser_capture_secret", credentialsKey="k", field="f", element={"selector": "#e"}))
+        kept = self.call(server, "browser_capture_secret", credentialsKey="k", field="apiKey", element={"selector": "#s"})
+        self.assertEqual(kept["structuredContent"], {"ok": True, "fieldsCaptured": ["apiKey"]})
+        self.assertIn("was not found", self.error(server, "browser_create_credential", credentialsKey="k", type="t", name="n",
+                                                  resolveData={"value": "other"}))
+        server.do("call", name="browser_create_credential",
+                  arguments={"credentialsKey": "k", "type": "httpHeaderAuth", "name": "mine", "data": {"name": "X-Key"},
+                             "resolveData": {"value": "apiKey"}, "projectId": "p"})
+        posted = json.loads(server.until(answer="credentials")["text"])
+        self.assertEqual(posted, {"name": "mine", "type": "httpHeaderAuth", "data": {"name": "X-Key", "value": value},
+                                  "projectId": "p"})
+        answer = json.loads(server.until_has("answer")["text"])["result"]
+        self.assertEqual(answer["structuredContent"], {"ok": True, "credentialId": "cred-1"})
+        self.assertNotIn(value, json.dumps([kept, answer]))
+        self.assertNotIn(value, self.record_text())
+        # They are forgotten.
+        self.assertIn("No captured fields found",
+                      self.error(server, "browser_create_credential", credentialsKey="k", type="t", name="n"))
+
+    def test_a_refusal_of_the_server_is_told(self):
+        server, _ = self.begin()
+        self.go(server, "forms.html")
+        self.good(server, "browser_capture_secret", credentialsKey="k", field="f", element={"selector": "h1"})
+        server.do("fail", endpoint="credentials", status=403, count=1, body='{"code":403,"message":"no such project"}')
+        self.assertIn("no such project", self.error(server, "browser_create_credential", credentialsKey="k", type="t", name="n"))
+        # Nothing was lost: the next try succeeds.
+        server.do("call", name="browser_create_credential", arguments={"credentialsKey": "k", "type": "t", "name": "n"})
+        self.assertEqual(json.loads(server.until(answer="credentials")["text"])["data"], {"f": "Forms"})
+
+
+if __name__ == "__main__":
+    daemon_scene.main()

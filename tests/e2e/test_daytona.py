@@ -1,0 +1,430 @@
+#!/usr/bin/env python3
+"""The Daytona API of the sandbox service, by requests: tenants, bad input, and what its clients do not show.
+
+    test_daytona.py GATEHOUSE
+"""
+import base64
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import socket
+import struct
+import sys
+import threading
+import unittest
+
+sys.dont_write_bytecode = True  # not into the sources
+from sandboxd_scene import PATIENCE, Scene
+
+
+class WebSocket:
+    """A client that can also send what no client should."""
+
+    def __init__(self, port, path, key, **headers):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        lines = [f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", f"Authorization: Bearer {key}",
+                 "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+                 "Sec-WebSocket-Key: " + base64.b64encode(os.urandom(16)).decode(),
+                 *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
+        self.socket.sendall("\r\n".join(lines).encode() + b"\r\n\r\n")
+        self.file = self.socket.makefile("rb")
+        self.status = int(self.file.readline().split()[1])
+        self.headers = http.client.parse_headers(self.file)
+
+    def send(self, payload, opcode=2, masked=True, final=True, length=None):
+        length = len(payload) if length is None else length
+        head = bytes([(0x80 if final else 0) | opcode])
+        mask = 0x80 if masked else 0
+        head += (bytes([mask | length]) if length < 126 else bytes([mask | 126]) + struct.pack(">H", length)
+                 if length < 1 << 16 else bytes([mask | 127]) + struct.pack(">Q", length))
+        self.socket.sendall(head + (b"\0\0\0\0" if masked else b"") + payload)
+
+    def receive(self):
+        """Opcode and payload; (None, b"") at the end."""
+        head = self.file.read(2)
+        if len(head) < 2:
+            return None, b""
+        length = head[1] & 0x7f
+        if length == 126:
+            length, = struct.unpack(">H", self.file.read(2))
+        elif length == 127:
+            length, = struct.unpack(">Q", self.file.read(8))
+        return head[0] & 0x0f, self.file.read(length)
+
+    def until_close(self):
+        """All content, and the close code."""
+        content = bytearray()
+        while True:
+            opcode, payload = self.receive()
+            if opcode == 8:
+                return bytes(content), struct.unpack(">H", payload[:2])[0] if payload else None
+            if opcode is None:
+                return bytes(content), None
+            content += payload
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+class Daytona(Scene):
+    def setUp(self):
+        super().setUp()
+        self.service = self.serve()
+        self.keys = [self.new_tenant(name) for name in ("one", "another")]
+
+    def new_tenant(self, name, **more):
+        _, _, answer = self.service.ask("POST", "/admin/tenants", {"name": name, "create_key": True, **more})
+        return answer["key"]["api_key"]
+
+    def ask(self, method, path, /, body=None, tenant=0, headers=None, **query):
+        return self.service.ask(method, path, body, key="", headers={
+            "Authorization": "Bearer " + self.keys[tenant], "Content-Type": "application/json",
+            **(headers or {})}, **query)
+
+    def create(self, tenant=0, **fields):
+        status, _, record = self.ask("POST", "/api/sandbox", fields, tenant)
+        self.assertEqual((status, record["state"]), (200, "started"))
+        return record["id"]
+
+    def refused(self, status, answer, words=None):
+        self.assertEqual(answer[0], status, answer[2])
+        self.assertEqual(answer[2]["statusCode"], status)
+        self.assertTrue(answer[2]["message"] and answer[2]["error"] and answer[2]["timestamp"])
+        self.assertNotIn(str(self.room), answer[2]["message"])
+        if words:
+            self.assertRegex(answer[2]["message"], words)
+
+    def execute(self, sandbox, command, **more):
+        status, _, answer = self.ask("POST", f"/toolbox/{sandbox}/process/execute", {"command": command, **more})
+        self.assertEqual(status, 200, answer)
+        return answer["result"]
+
+    def session(self, sandbox, command, **more):
+        """Runs it in a session of its own; the path of the command."""
+        name = "session-" + os.urandom(4).hex()
+        path = f"/toolbox/{sandbox}/process/session"
+        self.assertEqual(self.ask("POST", path, {"sessionId": name})[0], 201)
+        status, _, answer = self.ask("POST", f"{path}/{name}/exec", {"command": command, "runAsync": True, **more})
+        self.assertEqual(status, 202)
+        return f"{path}/{name}/command/{answer['cmdId']}"
+
+    # ---- tenants ----
+
+    def test_a_tenant_never_sees_anothers(self):
+        sandbox = self.create(name="mine")
+        logs = self.session(sandbox, "cat")
+        self.execute(sandbox, "echo secret > file")
+        for method, path, body in [
+                ("GET", f"/api/sandbox/{sandbox}", None), ("GET", "/api/sandbox/mine", None),
+                ("DELETE", f"/api/sandbox/{sandbox}", None), ("POST", f"/api/sandbox/{sandbox}/stop", None),
+                ("POST", f"/api/sandbox/{sandbox}/start", None),
+                ("PUT", f"/api/sandbox/{sandbox}/labels", {"labels": {}}),
+                ("POST", f"/api/sandbox/{sandbox}/autostop/1", None),
+                ("POST", f"/api/sandbox/{sandbox}/last-activity", None),
+                ("GET", f"/api/sandbox/{sandbox}/toolbox-proxy-url", None),
+                ("POST", f"/toolbox/{sandbox}/process/execute", {"command": "true"}),
+                ("POST", f"/toolbox/{sandbox}/process/code-run", {"code": "1", "language": "python"}),
+                ("GET", f"/toolbox/{sandbox}/process/session", None), ("GET", logs, None),
+                ("GET", logs + "/logs", None), ("POST", logs + "/input", {"data": "x"}),
+                ("GET", f"/toolbox/{sandbox}/process/pty", None),
+                ("GET", f"/toolbox/{sandbox}/files", None), ("GET", f"/toolbox/{sandbox}/files/info?path=file", None),
+                ("POST", f"/toolbox/{sandbox}/files/bulk-download", {"paths": ["file"]}),
+                ("POST", f"/toolbox/{sandbox}/files/replace", {"files": [], "pattern": "x", "newValue": ""}),
+                ("GET", f"/toolbox/{sandbox}/files/find?path=/&pattern=secret", None)]:
+            with self.subTest(method=method, path=path):
+                self.refused(404, self.ask(method, path, body, tenant=1))
+                self.refused(401, self.service.ask(method, path, body, key="", headers={"Authorization": "Bearer wrong"}))
+        status, _, _ = self.upload(sandbox, [("files[0].path", b"file"), ("files[0].file", b"changed")], tenant=1)
+        self.assertEqual(status, 404)
+        for path in (logs + "/logs?follow=true", f"/toolbox/{sandbox}/process/pty/create-connect?id=x"):
+            with contextlib.closing(WebSocket(self.service.port, path, self.keys[1])) as client:
+                self.assertEqual(client.status, 404)
+        self.assertEqual(self.execute(sandbox, "cat file"), "secret\n")
+        self.assertEqual(self.ask("GET", "/api/sandbox", tenant=1)[2], {"items": [], "nextCursor": None})
+
+    def test_quotas_hold_for_both_apis(self):
+        self.keys.append(self.new_tenant("small", max_sandboxes=1))
+        self.create(tenant=2)
+        self.refused(403, self.ask("POST", "/api/sandbox", {}, tenant=2))
+        self.assertEqual(self.service.ask("POST", "/sandboxes", key=self.keys[2])[0], 403)
+
+    def test_both_apis_see_the_same_sandbox(self):
+        sandbox = self.service.create(key=self.keys[0])
+        record = self.ask("GET", f"/api/sandbox/{sandbox}")[2]
+        self.assertEqual((record["name"], record["state"]), (sandbox, "started"))
+        self.execute(sandbox, "echo both > file")
+        status, _, text = self.service.ask("GET", f"/sandboxes/{sandbox}/files/content", key=self.keys[0],
+                                           path="/home/user/file")
+        self.assertEqual((status, text), (200, b"both\n"))
+
+    def test_details_outlive_the_service(self):
+        sandbox = self.create(name="kept", labels={"a": "b"}, env={"WORD": "kept"}, autoStopInterval=3)
+        self.service.end()
+        self.service = self.serve()
+        record = self.ask("GET", "/api/sandbox/kept")[2]
+        self.assertEqual((record["id"], record["labels"], record["autoStopInterval"], record["state"]),
+                         (sandbox, {"a": "b"}, 3, "stopped"))
+        self.refused(409, self.ask("POST", f"/toolbox/{sandbox}/process/execute", {"command": "true"}), "not running")
+        self.assertEqual(self.ask("POST", "/api/sandbox/kept/start")[2]["state"], "started")
+        self.assertEqual(self.execute(sandbox, "echo $WORD"), "kept\n")
+
+    # ---- bad requests ----
+
+    def test_impossible_wishes_are_refused(self):
+        for fields in ({"name": "a/b"}, {"name": "x" * 200}, {"name": 7}, {"labels": ["a"]}, {"labels": {"a": 1}},
+                       {"env": {"A": None}}, {"autoStopInterval": -1}, {"autoStopInterval": "1"},
+                       {"autoDeleteInterval": -2}, {"cpu": -1}, {"memory": 1 << 40}, {"gpu": 1},
+                       {"volumes": [{"volumeId": "v"}]}, {"networkAllowList": "10.0.0.0/8"}, {"public": "yes"},
+                       {"labels": {"a": "x" * 100000}}):
+            with self.subTest(fields=fields):
+                self.refused(400, self.ask("POST", "/api/sandbox", fields))
+        self.refused(400, self.ask("POST", "/api/sandbox", "[]"))
+        self.refused(400, self.ask("POST", "/api/sandbox", "{"))
+        self.refused(404, self.ask("GET", "/api/socket.io/"))
+        self.refused(405, self.ask("PATCH", "/api/sandbox"))
+        self.assertEqual(self.ask("GET", "/api/sandbox")[2]["items"], [])
+
+    def test_bad_requests_of_the_toolbox(self):
+        sandbox = self.create()
+        box = f"/toolbox/{sandbox}"
+        for path, body in [
+                ("process/execute", {}), ("process/execute", {"command": " "}), ("process/execute", {"command": "a\0b"}),
+                ("process/execute", {"command": "true", "timeout": -1}),
+                ("process/execute", {"command": "true", "envs": {"A=B": "c"}}),
+                ("process/execute", {"command": "true", "cwd": "x" * 5000}),
+                ("process/code-run", {"code": "1", "language": "cobol"}),
+                ("process/code-run", {"code": "1", "language": "python", "argv": [1]}),
+                ("process/session", {}), ("process/session", {"sessionId": "a/b"}),
+                ("process/session", {"sessionId": "x" * 200}), ("process/pty", {"id": ""}),
+                ("process/pty", {"id": "x", "rows": 0}), ("process/pty", {"id": "x", "cols": 100000}),
+                ("files/folder", None), ("files/folder?path=x&mode=999", None), ("files/move?source=a", None),
+                ("files/permissions?path=a", None), ("files/permissions?path=a&mode=u%2Bs", None),
+                ("files/permissions?path=a&owner=--help", None), ("files/replace", {"files": "a"}),
+                ("files/replace", {"files": ["a"], "pattern": "", "newValue": ""}), ("files/bulk-download", {"paths": []}),
+                ("files/bulk-download", {"paths": [""]}), ("files/bulk-download", {"paths": ["a\0b"]}),
+                ("files/bulk-upload", {})]:
+            with self.subTest(path=path, body=body):
+                self.refused(400, self.ask("POST", f"{box}/{path}", body))
+        for path in ("files?path=", "files?depth=0", "files/info", "files/find?path=a", "files/search?path=a&pattern="):
+            self.refused(400, self.ask("GET", f"{box}/{path}"))
+        self.assertEqual(self.execute(sandbox, "echo fine"), "fine\n")
+
+    def test_words_are_not_options_or_shell(self):
+        sandbox = self.create()
+        self.execute(sandbox, "mkdir d; echo '--help' > 'd/-n $(touch owned)'; echo 'a;b' >> 'd/-n $(touch owned)'")
+        _, _, found = self.ask("GET", f"/toolbox/{sandbox}/files/find", path="d", pattern="--help")
+        self.assertEqual(found, [{"file": "/home/user/d/-n $(touch owned)", "line": 1, "content": "--help"}])
+        _, _, found = self.ask("GET", f"/toolbox/{sandbox}/files/search", path="d", pattern="-n*")
+        self.assertEqual(found, {"files": ["/home/user/d/-n $(touch owned)"]})
+        status, _, _ = self.ask("POST", f"/toolbox/{sandbox}/files/permissions", path="d/-n $(touch owned)", mode="600")
+        self.assertEqual(status, 200)
+        self.assertEqual(self.execute(sandbox, "ls"), "d\n")
+
+    # ---- uploads ----
+
+    def upload(self, sandbox, parts, tenant=0, boundary="limit", end=True, body=None, pieces=None):
+        if body is None:
+            body = b"".join(f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'.encode() +
+                            content + b"\r\n" for name, content in parts)
+            body += f"--{boundary}--\r\n".encode() if end else b""
+        if pieces:
+            body = iter([body[at:at + pieces] for at in range(0, len(body), pieces)])
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            connection.request("POST", f"/toolbox/{sandbox}/files/bulk-upload", body,
+                               {"Authorization": "Bearer " + self.keys[tenant],
+                                "Content-Type": f"multipart/form-data; boundary={boundary}"},
+                               encode_chunked=bool(pieces))
+            answer = connection.getresponse()
+            return answer.status, answer.headers, json.loads(answer.read())
+
+    def test_uploads_in_pieces_of_any_size(self):
+        sandbox = self.create()
+        content = b"\r\n--limi\r\r\n--limi\n--limit" * 50
+        parts = [("files[0].path", b"a"), ("files[0].file", content), ("files[1].path", b"b/c"), ("files[1].file", b"")]
+        for pieces in (1, 2, 3, 7, 64, None):
+            self.assertEqual(self.upload(sandbox, parts, pieces=pieces)[0], 200)
+            self.assertEqual(self.execute(sandbox, "wc -c < a; wc -c < b/c; rm -r a b"), f"{len(content)}\n0\n")
+
+    def test_hostile_multipart(self):
+        sandbox = self.create()
+        good = [("files[0].path", b"x"), ("files[0].file", b"y")]
+        for parts in ([("files[0].file", b"y")], [("files[0].path", b"x"), ("files[1].file", b"y")],
+                      [("files[0].path", b""), ("files[0].file", b"y")], [("files[0].path", b"x" * 5000)],
+                      [("files[0].path", b"a\0b"), ("files[0].file", b"y")], [("files[-1].path", b"x")],
+                      [("files[99999999999999999999].path", b"x")], [("file", b"y")], [("x" * 20000, b"y")]):
+            with self.subTest(parts=str(parts)[:60]):
+                self.refused(400, self.upload(sandbox, parts))
+        self.refused(400, self.upload(sandbox, good, end=False))
+        for body in (b"", b"no boundary at all", b"--limit", b"--limit\r\n", b"--limit\r\n\r\n\r\n--limit--",
+                     b"--limitx\r\n", b"--limit\r\nContent-Disposition: form-data\r\n\r\nx\r\n--limit--",
+                     b"--limit\r\n" + b"A: b\r\n" * 10000, b"--limit junk\r\n"):
+            with self.subTest(body=body[:40]):
+                self.refused(400, self.upload(sandbox, None, body=body))
+        self.assertEqual(self.upload(sandbox, good)[0], 200)
+        self.assertEqual(self.execute(sandbox, "ls"), "x\n")
+
+    def test_an_upload_that_breaks_off_changes_nothing(self):
+        sandbox = self.create()
+        self.execute(sandbox, "echo before > file")
+        with socket.create_connection(("127.0.0.1", self.service.port), timeout=PATIENCE) as client:
+            client.sendall(f"POST /toolbox/{sandbox}/files/bulk-upload HTTP/1.1\r\nHost: 127.0.0.1:{self.service.port}\r\n"
+                           f"Authorization: Bearer {self.keys[0]}\r\nContent-Length: 10000000\r\n"
+                           "Content-Type: multipart/form-data; boundary=limit\r\n\r\n--limit\r\n"
+                           'Content-Disposition: form-data; name="files[0].path"\r\n\r\nfile\r\n--limit\r\n'
+                           'Content-Disposition: form-data; name="files[0].file"\r\n\r\n'.encode() + b"x" * 3000000)
+        for _ in range(20):  # the next requests come after it
+            self.assertEqual(self.execute(sandbox, "cat file; ls -A | wc -l").split("\n")[0], "before")
+
+    def test_a_file_that_cannot_be_written_is_named(self):
+        sandbox = self.create()
+        parts = [("files[0].path", b"first"), ("files[0].file", b"1"), ("files[1].path", b"/proc/nothing"),
+                 ("files[1].file", b"x" * 5000000), ("files[2].path", b"third"), ("files[2].file", b"3")]
+        status, _, answer = self.upload(sandbox, parts)
+        self.assertGreaterEqual(status, 400)
+        self.assertIn("/proc/nothing", answer["message"])
+        self.assertEqual(self.execute(sandbox, "ls"), "first\n")
+
+    # ---- WebSockets ----
+
+    def test_followers_of_a_log(self):
+        sandbox = self.create()
+        logs = self.session(sandbox, "read x; echo out $x; echo err >&2")
+        clients = [WebSocket(self.service.port, logs + "/logs?follow=true", self.keys[0]) for _ in range(3)]
+        for client in clients:
+            self.addCleanup(client.close)
+            self.assertEqual(client.status, 101)
+        clients[2].close()  # one that leaves harms nobody
+        self.assertEqual(self.ask("POST", logs + "/input", {"data": "word\n"})[0], 204)
+        for client in clients[:2]:
+            content, code = client.until_close()
+            self.assertEqual(code, 1000)
+            self.assertEqual(sorted(content.replace(b"\x02\x02\x02", b"\x01\x01\x01").split(b"\x01\x01\x01")),
+                             [b"", b"err\n", b"out word\n"])
+        late = WebSocket(self.service.port, logs + "/logs?follow=true", self.keys[0])
+        self.addCleanup(late.close)
+        self.assertEqual(late.until_close()[1], 1000)
+        self.refused(410, self.ask("POST", logs + "/input", {"data": "x"}))
+
+    def test_a_command_waits_for_a_slow_follower(self):
+        sandbox = self.create()
+        logs = self.session(sandbox, "read x; head -c 30000000 /dev/zero | tr '\\0' y")
+        client = WebSocket(self.service.port, logs + "/logs?follow=true", self.keys[0])
+        self.addCleanup(client.close)
+        self.ask("POST", logs + "/input", {"data": "\n"})
+        content, code = client.until_close()
+        self.assertEqual((content.count(b"y"), code), (30000000, 1000))
+
+    def test_hostile_websockets(self):
+        sandbox = self.create()
+        logs = self.session(sandbox, "cat")
+        follow = logs + "/logs?follow=true"
+        self.assertEqual(self.ask("GET", follow)[0], 400)  # no handshake
+        with contextlib.closing(WebSocket(self.service.port, follow, self.keys[0], Content_Length="5")) as client:
+            self.assertGreaterEqual(client.status, 400)
+        for attack in (dict(payload=b"x", masked=False), dict(payload=b"x", opcode=3), dict(payload=b"\xff", opcode=1),
+                       dict(payload=b"x" * 200, opcode=9), dict(payload=b"", length=1 << 62),
+                       dict(payload=b"x", opcode=0), dict(payload=b"x", opcode=8)):
+            with self.subTest(attack=str(attack)):
+                client = WebSocket(self.service.port, follow, self.keys[0])
+                with contextlib.closing(client):
+                    client.send(**attack)
+                    _, code = client.until_close()
+                    self.assertIn(code, (1002, 1007, 1009))
+        with contextlib.closing(WebSocket(self.service.port, follow, self.keys[0])) as client:
+            for _ in range(1000):
+                client.send(b"nobody reads this")
+            client.send(b"ping", opcode=9)
+            self.assertEqual(client.receive(), (10, b"ping"))
+            client.send(struct.pack(">H", 1000), opcode=8)
+            self.assertEqual(client.until_close()[1], 1000)
+        self.assertEqual(self.execute(sandbox, "echo fine"), "fine\n")
+
+    def test_a_deleted_session_ends_its_followers(self):
+        sandbox = self.create()
+        logs = self.session(sandbox, "sleep 1000 & echo started; sleep 1000")
+        client = WebSocket(self.service.port, logs + "/logs?follow=true", self.keys[0])
+        self.addCleanup(client.close)
+        self.assertEqual(client.receive(), (2, b"\x01\x01\x01started\n"))
+        self.assertEqual(self.ask("DELETE", logs.split("/command/")[0])[0], 204)
+        self.assertEqual(client.until_close()[1], 1001)
+        self.refused(404, self.ask("GET", logs))
+        while "sleep" in self.execute(sandbox, "cat /proc/[0-9]*/comm"):
+            pass  # the kill is under way
+
+    def test_terminals_of_several_clients(self):
+        sandbox = self.create()
+        box = f"/toolbox/{sandbox}/process/pty"
+        env = base64.urlsafe_b64encode(json.dumps({"PS1": "", "WORD": "both"}).encode()).decode().rstrip("=")
+        first = WebSocket(self.service.port, box + "/create-connect?id=t", self.keys[0],
+                          Sec_WebSocket_Protocol=f"X-Daytona-Pty-Envs~{env}, X-Daytona-Pty-Exit-Control")
+        self.addCleanup(first.close)
+        self.assertEqual(first.headers["Sec-WebSocket-Protocol"], "X-Daytona-Pty-Exit-Control")
+        self.assertEqual(json.loads(first.receive()[1])["status"], "connected")
+        second = WebSocket(self.service.port, box + "/t/connect", self.keys[0])
+        self.addCleanup(second.close)
+        self.assertEqual(json.loads(second.receive()[1])["status"], "connected")
+        first.send(b"echo to $WORD; exit 6\n")
+        for client, has_message in ((first, True), (second, False)):
+            content, code = client.until_close()
+            self.assertIn(b"to both", content)
+            self.assertEqual((b'"exitCode":6' in content, code), (has_message, 1000))
+        self.refused(404, self.ask("GET", box + "/t"))
+        bad = WebSocket(self.service.port, box + "/create-connect?id=u", self.keys[0],
+                        Sec_WebSocket_Protocol="X-Daytona-Pty-Envs~!!!")
+        self.addCleanup(bad.close)
+        self.assertEqual(bad.status, 400)
+        self.assertEqual(self.ask("GET", box)[2], {"sessions": []})
+
+    # ---- ends ----
+
+    def test_what_runs_ends_with_its_sandbox(self):
+        sandbox = self.create()
+        logs = self.session(sandbox, "sleep 1000")
+        client = WebSocket(self.service.port, logs + "/logs?follow=true", self.keys[0])
+        self.addCleanup(client.close)
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(
+            self.ask("POST", f"/toolbox/{sandbox}/process/execute", {"command": "sleep 1000"})))
+        thread.start()
+        while self.execute(sandbox, "cat /proc/[0-9]*/comm").count("sleep") < 2:
+            pass
+        self.assertEqual(self.ask("DELETE", f"/api/sandbox/{sandbox}")[2]["state"], "destroyed")
+        thread.join(PATIENCE)
+        self.refused(409, answers[0])
+        self.assertIn(client.until_close()[1], (1000, 1001))
+        self.refused(404, self.ask("GET", f"/api/sandbox/{sandbox}"))
+
+    def test_a_client_that_leaves_ends_its_command(self):
+        sandbox = self.create()
+        body = json.dumps({"command": "sleep 1000"}).encode()
+        with socket.create_connection(("127.0.0.1", self.service.port), timeout=PATIENCE) as client:
+            client.sendall(f"POST /toolbox/{sandbox}/process/execute HTTP/1.1\r\nHost: 127.0.0.1:{self.service.port}\r\n"
+                           f"Authorization: Bearer {self.keys[0]}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            while "sleep" not in self.execute(sandbox, "cat /proc/[0-9]*/comm"):
+                pass
+        while "sleep" in self.execute(sandbox, "cat /proc/[0-9]*/comm"):
+            pass
+
+    def test_many_at_once(self):
+        sandbox = self.create()
+        results = []
+
+        def work(number):
+            self.upload(sandbox, [("files[0].path", f"f{number}".encode()), ("files[0].file", b"x" * 300000)])
+            results.append(self.execute(sandbox, f"wc -c < f{number}"))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        self.assertEqual(results, ["300000\n"] * 12)
+
+
+if __name__ == "__main__":
+    Scene.gatehouse = pathlib.Path(sys.argv[1]).resolve()
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

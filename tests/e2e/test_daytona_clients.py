@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""The sandbox service with Daytona's own clients, unmodified, in three versions.
+
+    test_daytona_clients.py GATEHOUSE PACKAGES [--older]
+
+PACKAGES is a directory for the clients, which are installed once. --older takes the older two versions
+instead of the newest.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True  # not into the sources
+from sandboxd_scene import PATIENCE, Scene, clean_environment
+import npm_packages
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGES = pathlib.Path(sys.argv[2]).resolve()
+
+
+class Client(Scene):
+    def drive(self, version):
+        service = self.serve()
+        keys = [service.ask("POST", "/admin/tenants", {"name": name, "create_key": True})[2]["key"]["api_key"]
+                for name in ("one", "another")]
+        (self.room / "node_modules").symlink_to(PACKAGES / "node_modules")
+        shutil.copy(HERE / "daytona_clients/drive.mjs", self.room)
+        result = subprocess.run(
+            [PACKAGES / npm_packages.NODE, self.room / "drive.mjs", version, service.url, *keys],
+            env=clean_environment(HOME=str(self.room)), cwd=self.room, capture_output=True, text=True,
+            timeout=PATIENCE)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("every call did what it should", result.stdout)
+
+
+class Newest(Client):
+    def test_daytonaio_0_218_0(self):
+        self.drive("daytona-0.218")
+
+
+class Older(Client):
+    def test_daytonaio_0_143_0(self):
+        self.drive("daytona-0.143")
+
+    def test_daytona_0_205_1(self):
+        self.drive("daytona-0.205")
+
+
+if __name__ == "__main__":
+    Scene.gatehouse = pathlib.Path(sys.argv[1]).resolve()
+    is_older = "--older" in sys.argv
+    folder = "daytona_older_clients" if is_older else "daytona_clients"
+    npm_packages.install(HERE / folder, PACKAGES)
+    os.environ.pop("NODE_OPTIONS", None)
+    arguments = [word for word in sys.argv[3:] if word != "--older"]
+    unittest.main(argv=sys.argv[:1] + (arguments or ["Older" if is_older else "Newest"]))

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Images from Dockerfiles, their build contexts and snapshots, by the Daytona API and its little S3."""
+import hashlib
+import io
+import pathlib
+import sys
+import tarfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from sandboxd_scene import Scene
+
+HASH = hashlib.md5(b"any name").hexdigest()
+OTHER = hashlib.md5(b"another name").hexdigest()
+
+
+def archive(**files):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name.replace("__", "/").replace("_dot_", "."))
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+class Snapshots(Scene):
+    def setUp(self):
+        super().setUp()
+        self.service = self.serve()
+        self.addCleanup(lambda: self.assertEqual(self.service.end(), 0))
+
+    def api(self, method, path, body=None, key=None, **query):
+        return self.service.ask(method, "/api" + path, body, key=key, **query)
+
+    def tenant(self):
+        return self.service.ask("POST", "/admin/tenants", {"create_key": True})[2]["key"]["api_key"]
+
+    def access(self, key=None):
+        status, _, access = self.api("GET", "/object-storage/push-access", key=key)
+        self.assertEqual(status, 200, access)
+        self.assertEqual(access["storageUrl"], self.service.url + "/storage")
+        return access
+
+    def storage(self, access, method, path, body=None, headers=None, **query):
+        return self.service.ask(method, f"/storage/{access['bucket']}{path}", body, key="", headers={
+            "X-Amz-Security-Token": access["sessionToken"], "Authorization": "AWS4-HMAC-SHA256 Credential=x",
+            **(headers or {})}, **query)
+
+    def put(self, access, name, content, **headers):
+        return self.storage(access, "PUT", f"/{access['organizationId']}/{name}/context.tar", content, headers)
+
+    def has(self, access, name):
+        status, headers, text = self.storage(access, "GET", "", **{
+            "list-type": "2", "max-keys": "1", "prefix": f"{access['organizationId']}/{name}/"})
+        self.assertEqual((status, headers["Content-Type"]), (200, "application/xml"), text)
+        return b"<Key>" in text
+
+    def build(self, lines, hashes=None, key=None, **more):
+        info = {"dockerfileContent": "\n".join(lines) + "\n"}
+        if hashes is not None:
+            info["contextHashes"] = hashes
+        return self.api("POST", "/sandbox", {"buildInfo": info, **more}, key=key)
+
+    def sandbox(self, *arguments, **more):
+        status, _, record = self.build(*arguments, **more)
+        self.assertEqual(status, 200, record)
+        self.assertEqual(record["state"], "started")
+        return record["id"]
+
+    # ---- Dockerfiles ----
+
+    def test_a_dockerfile_is_built_once_and_used(self):
+        lines = ["FROM node:22", "# a comment", "ENV A=1 \\", "  B='two words'", "WORKDIR /srv/app",
+                 "RUN echo \"$B\" > made && \\", "    date +%N > when", "USER root", 'ENTRYPOINT ["sleep"]',
+                 'CMD ["1"]']
+        first = self.sandbox(lines)
+        second = self.sandbox(lines)
+        for sandbox in (first, second):
+            self.assertEqual(self.service.output(sandbox, 'pwd; cat made; echo "$A $B"'),
+                             "/srv/app\ntwo words\n1 two words\n")
+        self.assertEqual(*(self.service.output(each, "cat when") for each in (first, second)))
+
+    def test_a_failed_step_tells_its_output_and_nothing_is_created(self):
+        status, _, error = self.build(["FROM x", "RUN echo before; echo wrong >&2; exit 3"])
+        self.assertEqual((status, error["statusCode"]), (400, 400))
+        self.assertRegex(error["message"], "(?s)step 2 failed with exit code 3.*before.*wrong")
+        for lines, words in ((["RUN true"], "begins with FROM"), (["FROM x", "ADD a b"], "line 2: only FROM"),
+                             (["FROM x", "COPY a b"], "build context"), (["FROM x", "COPY ../a b"], "build context"),
+                             (["FROM x", "RUN cat <<EOF", "x", "EOF"], "here-documents"), ([""], "begins with FROM")):
+            status, _, error = self.build(lines)
+            self.assertEqual(status, 400, lines)
+            self.assertRegex(error["message"], words)
+        for info in ({}, [], "FROM x", {"dockerfileContent": 3}, {"dockerfileContent": "FROM x", "contextHashes": 3},
+                     {"dockerfileContent": "FROM x", "contextHashes": [3]},
+                     {"dockerfileContent": "FROM x", "contextHashes": [HASH]},
+                     {"dockerfileContent": "FROM x", "contextHashes": [HASH] * 65}):
+            self.assertEqual(self.api("POST", "/sandbox", {"buildInfo": info})[0], 400, info)
+        self.assertEqual(self.api("GET", "/sandbox")[2]["items"], [])
+
+    # ---- build contexts ----
+
+    def test_contexts_are_copied_from(self):
+        access = self.access()
+        self.assertFalse(self.has(access, HASH))
+        self.assertEqual(self.put(access, HASH, archive(tmp__x__one_dot_txt=b"one\n", tmp__x__two_dot_txt=b"two\n"))[0],
+                         200)
+        self.assertEqual(self.put(access, OTHER, archive(other=b"three\n"))[0], 200)
+        self.assertTrue(self.has(access, HASH))
+        sandbox = self.sandbox(["FROM x", "COPY /tmp/x/one.txt /data/1", "COPY /tmp/x/*.txt /all/",
+                                "WORKDIR /srv", "COPY other ."], [HASH, OTHER])
+        self.assertEqual(self.service.output(sandbox, "cat /data/1 /srv/other; ls /all"),
+                         "one\nthree\none.txt\ntwo.txt\n")
+        # Other content under the same name builds anew.
+        self.assertEqual(self.put(access, OTHER, archive(other=b"four\n"))[0], 200)
+        sandbox = self.sandbox(["FROM x", "COPY other /o"], [OTHER])
+        self.assertEqual(self.service.output(sandbox, "cat /o"), "four\n")
+
+    def test_a_context_leads_nowhere_else(self):
+        access = self.access()
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            for name, target in (("link", "/etc/passwd"), ("up", "../../../etc"), ("tree", "/etc")):
+                entry = tarfile.TarInfo(name)
+                entry.type, entry.linkname = tarfile.SYMTYPE, target
+                tar.addfile(entry)
+            entry = tarfile.TarInfo("../../outside")
+            tar.addfile(entry)
+        self.put(access, HASH, out.getvalue())
+        for source in ("link", "up", "up/passwd", "tree/*", "/etc/passwd", "$HOME"):
+            status, _, error = self.build(["FROM x", f"COPY {source} /got"], [HASH])
+            self.assertEqual(status, 400, source)
+        self.put(access, OTHER, b"no archive" * 100)
+        self.assertEqual(self.build(["FROM x", "COPY a /got"], [OTHER])[0], 400)
+
+    def test_contexts_belong_to_their_owner(self):
+        keys = [self.tenant(), self.tenant()]
+        access = [self.access(key) for key in keys]
+        self.assertEqual(self.put(access[0], HASH, archive(secret=b"mine\n"))[0], 200)
+        self.assertFalse(self.has(access[1], HASH))
+        self.assertEqual(self.build(["FROM x", "COPY secret /s"], [HASH], key=keys[1])[0], 400)
+        for method in ("GET", "PUT"):
+            path = "" if method == "GET" else f"/{access[0]['organizationId']}/{HASH}/context.tar"
+            query = {"prefix": f"{access[0]['organizationId']}/{HASH}/"} if method == "GET" else {}
+            status, _, text = self.storage(access[1], method, path, None if method == "GET" else b"x", **query)
+            self.assertEqual(status, 403, text)
+            self.assertIn(b"<Code>AccessDenied</Code>", text)
+        self.assertEqual(self.build(["FROM x", "COPY secret /s"], [HASH], key=keys[0])[0], 200)
+
+    def test_hostile_requests_for_storage(self):
+        access = self.access()
+        good = archive(a=b"a")
+        own = f"/{access['organizationId']}/{HASH}/context.tar"
+        for ticket in ("", "x", "..", access["sessionToken"] + "0", access["sessionToken"][:-1],
+                       access["sessionToken"].replace(".", ".9", 1), "a" * 5000, self.service.key):
+            for method, path in (("PUT", own), ("GET", "")):
+                status, _, text = self.storage({**access, "sessionToken": ticket}, method, path,
+                                               good if method == "PUT" else None)
+                self.assertEqual(status, 403, ticket)
+        for path in (own.replace(HASH, "../" + HASH), own.replace(HASH, HASH.upper()), own.replace(HASH, HASH[:-1]),
+                     own.replace(HASH, HASH + "0"), own.replace("context.tar", "other"), own + "/x", "/x",
+                     own.replace(access["organizationId"], "someone"), own.replace("/", "//"), "/%2e%2e/%2e%2e/x"):
+            self.assertIn(self.storage(access, "PUT", path, good)[0], (400, 401, 403, 404, 405), path)
+        # What was signed must be what is there; parts and encodings are not understood.
+        sha = hashlib.sha256(good).hexdigest()
+        self.assertEqual(self.put(access, HASH, good, **{"X-Amz-Content-Sha256": "0" * 64})[0], 400)
+        self.assertEqual(self.put(access, HASH, b"")[0], 400)
+        self.assertEqual(self.put(access, HASH, good, **{"Content-Encoding": "aws-chunked"})[0], 501)
+        self.assertEqual(self.storage(access, "PUT", own, good, partNumber=1, uploadId="x")[0], 501)
+        self.assertEqual(self.storage(access, "POST", own, b"", uploads="")[0], 501)
+        self.assertEqual(self.put(access, HASH, bytes((15 << 20) + 1))[0], 400)
+        self.assertFalse(self.has(access, HASH))
+        self.assertEqual(self.put(access, HASH, good, **{"X-Amz-Content-Sha256": sha})[0], 200)
+        self.assertTrue(self.has(access, HASH))
+        for prefix in ("", "/", access["organizationId"], access["organizationId"] + "/", "x/y/", "<&>",
+                       f"{access['organizationId']}/{HASH}", f"{access['organizationId']}/{HASH}/more"):
+            status, _, text = self.storage(access, "GET", "", prefix=prefix)
+            self.assertEqual(status, 403, prefix)
+            self.assertNotIn(HASH.encode(), text)
+        self.assertEqual(self.storage({**access, "bucket": "other"}, "GET", "", prefix="x")[0], 404)
+        # Much is kept only up to a limit: the oldest go.
+        for number in range(6):
+            self.assertEqual(self.put(access, f"{number:032x}", bytes(15 << 20))[0], 200)
+        self.assertFalse(self.has(access, HASH))
+
+    # ---- snapshots ----
+
+    def test_snapshots_are_made_listed_used_and_deleted(self):
+        status, _, made = self.api("POST", "/snapshots", {
+            "name": "mine", "cpu": 1, "memory": 1, "disk": 3,
+            "buildInfo": {"dockerfileContent": "FROM x\nRUN echo hi > /made\n"}})
+        self.assertEqual(status, 200, made)
+        self.assertEqual((made["name"], made["state"], made["mem"], made["general"]), ("mine", "active", 1, False))
+        self.assertEqual(self.api("POST", "/snapshots", {"name": "mine", "imageName": "x"})[0], 409)
+        status, _, plain = self.api("POST", "/snapshots", {"name": "plain", "imageName": "ubuntu:24.04"})
+        self.assertEqual((status, plain["imageName"]), (200, "ubuntu:24.04"))
+        self.assertEqual(self.api("GET", "/snapshots/mine")[2], made)
+        self.assertEqual(self.api("GET", "/snapshots/" + made["id"])[2], made)
+        listed = self.api("GET", "/snapshots", page=1, limit=1)[2]
+        self.assertEqual((listed["items"], listed["total"], listed["totalPages"]), ([made], 2, 2))
+        self.assertEqual(self.api("GET", "/snapshots", page=2, limit=1)[2]["items"], [plain])
+        status, _, record = self.api("POST", "/sandbox", {"snapshot": "mine"})
+        self.assertEqual((status, record["snapshot"], record["memory"]), (200, "mine", 1))
+        self.assertEqual(self.service.output(record["id"], "cat /made"), "hi\n")
+        # Its image is in use, also when the sandbox is gone.
+        self.assertEqual(self.api("DELETE", "/sandbox/" + record["id"])[0], 200)
+        self.assertEqual(self.service.ask("DELETE", "/images/" + made["ref"])[0], 409)
+        # It outlives the service.
+        self.assertEqual(self.service.end(), 0)
+        self.service = self.serve()
+        self.assertEqual(self.api("GET", "/snapshots/mine")[2], made)
+        self.assertEqual(self.api("DELETE", "/snapshots/" + made["id"])[0], 200)
+        self.assertEqual(self.api("GET", "/snapshots/mine")[0], 404)
+        self.assertEqual(self.api("POST", "/sandbox", {"snapshot": "mine"})[0], 404)
+        self.assertEqual(self.service.ask("DELETE", "/images/" + made["ref"])[0], 204)
+        for wrong in ({}, {"name": "x"}, {"name": "", "imageName": "x"}, {"name": "a/b", "imageName": "x"},
+                      {"name": "x" * 129, "imageName": "x"}, {"name": "x", "imageName": "a\nRUN b"},
+                      {"name": "x", "imageName": "a b"}, {"name": "x", "imageName": "x", "cpu": -1},
+                      {"name": "x", "imageName": "x", "buildInfo": {"dockerfileContent": "FROM x"}},
+                      {"name": "x", "imageName": "x", "gpu": 1}, {"name": 3, "imageName": "x"}):
+            self.assertEqual(self.api("POST", "/snapshots", wrong)[0], 400, wrong)
+
+    def test_snapshots_belong_to_their_owner(self):
+        keys = [self.tenant(), self.tenant()]
+        self.assertEqual(self.api("POST", "/snapshots", {"name": "mine", "imageName": "x"}, key=keys[0])[0], 200)
+        made = self.api("GET", "/snapshots/mine", key=keys[0])[2]
+        for key in (keys[1], None):
+            for name in ("mine", made["id"]):
+                self.assertEqual(self.api("GET", "/snapshots/" + name, key=key)[0], 404)
+                self.assertEqual(self.api("DELETE", "/snapshots/" + name, key=key)[0], 404)
+                self.assertEqual(self.api("POST", "/sandbox", {"snapshot": name}, key=key)[0], 404)
+            self.assertEqual(self.api("GET", "/snapshots", key=key)[2]["items"], [])
+        # The same name is free for another; a tenant that goes takes its own along.
+        self.assertEqual(self.api("POST", "/snapshots", {"name": "mine", "imageName": "x"}, key=keys[1])[0], 200)
+        tenant = made["organizationId"]
+        self.assertEqual(self.service.ask("DELETE", "/admin/tenants/" + tenant)[0], 204)
+        self.assertEqual(self.api("GET", "/snapshots/mine", key=keys[1])[0], 200)
+
+
+def main():
+    Scene.gatehouse = sys.argv.pop(1)
+    unittest.main(verbosity=1)
+
+
+if __name__ == "__main__":
+    main()

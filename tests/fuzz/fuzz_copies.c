@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of workspaces and notes for undo: what is accepted is written again byte for byte. */
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "copies/apply_internal.h"
+#include "copies/record.h"
+
+enum { MAX_BYTES = 1 << 20 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_record(struct str text)
+{
+    cleanup_record struct copies_record record = COPIES_RECORD_INIT;
+    cleanup_record struct copies_record again = COPIES_RECORD_INIT;
+    cleanup_record struct copies_record head = COPIES_RECORD_INIT;
+    cleanup_buf struct buf first = BUF_INIT(MAX_BYTES);
+    cleanup_buf struct buf second = BUF_INIT(MAX_BYTES);
+
+    if (copies_record_parse(text, &record) < 0 || copies_record_write(&record, &first) < 0)
+        return;
+    /* Numbers may have zeros in front; from the second time on nothing changes. */
+    assert(copies_record_parse(buf_view(&first), &again) == 0);
+    assert(again.count == record.count);
+    assert(copies_record_parse_head(buf_view(&first), &head) == 0);
+    assert(head.count == 0 && str_eq(head.original, record.original));
+    assert(copies_record_write(&again, &second) == 0);
+    assert(str_eq(buf_view(&first), buf_view(&second)));
+    for (size_t i = 0; i < record.count; i++)
+        assert(copies_record_find(&record, record.entries[i].name) == &record.entries[i]);
+}
+
+static void check_plan(struct str text)
+{
+    cleanup_plan struct apply_plan plan = APPLY_PLAN_INIT;
+    cleanup_plan struct apply_plan again = APPLY_PLAN_INIT;
+    cleanup_buf struct buf first = BUF_INIT(MAX_BYTES);
+    cleanup_buf struct buf second = BUF_INIT(MAX_BYTES);
+
+    if (apply_plan_parse(text, &plan) < 0 || apply_plan_write(&plan, &first) < 0)
+        return;
+    assert(apply_plan_parse(buf_view(&first), &again) == 0);
+    assert(again.count == plan.count);
+    assert(apply_plan_write(&again, &second) == 0);
+    assert(str_eq(buf_view(&first), buf_view(&second)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str text = {(const char *)data, size};
+
+    check_record(text);
+    check_plan(text);
+    return 0;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signed tickets open what they were made for, and nothing else. */
+#include "programs/sandboxd/tickets.h"
+
+#include "test.h"
+
+#define A   "00112233-4455-4677-8899-aabbccddeeff"
+#define B   "00112233-4455-4677-8899-aabbccddeefe"
+#define NOW INT64_C(1800000000)
+
+static struct tickets tickets;
+
+static int make(void **state)
+{
+    (void)state;
+    tickets_init(&tickets, STR("sba_administrator"));
+    return 0;
+}
+
+static void a_sandboxs_ticket_is_for_it_alone_and_lasts(void **state)
+{
+    char ticket[TICKETS_SANDBOX_BYTES];
+    struct tickets others;
+
+    (void)state;
+    tickets_for_sandbox(&tickets, STR(A), ticket);
+    assert_true(tickets_open_sandbox(&tickets, str_from(ticket), STR(A)));
+    assert_false(tickets_open_sandbox(&tickets, str_from(ticket), STR(B)));
+    assert_false(tickets_open_sandbox(&tickets, STR(""), STR(A)));
+    assert_false(tickets_open_sandbox(&tickets, str_slice(str_from(ticket), 0, 31), STR(A)));
+    tickets_init(&others, STR("sba_administrator"));
+    assert_true(tickets_open_sandbox(&others, str_from(ticket), STR(A)));
+    tickets_init(&others, STR("sba_another"));
+    assert_false(tickets_open_sandbox(&others, str_from(ticket), STR(A)));
+}
+
+static void a_ports_ticket_is_for_it_alone_and_for_a_time(void **state)
+{
+    char ticket[TICKETS_PORT_BYTES];
+    char sandbox[SANDBOXSTORE_ID_BYTES];
+    int64_t until_s;
+    struct tickets others;
+
+    (void)state;
+    tickets_for_port(&tickets, A, 3000, NOW + 60, ticket);
+    assert_int_equal(strspn(ticket, "abcdefghijklmnopqrstuvwxyz234567"), 55);
+    assert_true(tickets_open_port(&tickets, str_from(ticket), 3000, NOW + 59, sandbox, &until_s));
+    assert_string_equal(sandbox, A);
+    assert_int_equal(until_s, NOW + 60);
+    assert_false(tickets_open_port(&tickets, str_from(ticket), 3000, NOW + 60, sandbox, &until_s));
+    assert_false(tickets_open_port(&tickets, str_from(ticket), 3001, NOW, sandbox, &until_s));
+    tickets_init(&others, STR("sba_administrator"));
+    assert_false(tickets_open_port(&others, str_from(ticket), 3000, NOW, sandbox, &until_s));
+}
+
+static void no_changed_character_passes(void **state)
+{
+    char ticket[TICKETS_PORT_BYTES];
+    char sandbox[SANDBOXSTORE_ID_BYTES];
+    int64_t until_s;
+
+    (void)state;
+    tickets_for_port(&tickets, A, 3000, NOW + 60, ticket);
+    for (size_t i = 0; i < sizeof(ticket) - 1; i++)
+        for (int c = 0; c < 256; c++) {
+            char changed[TICKETS_PORT_BYTES];
+
+            memcpy(changed, ticket, sizeof(changed));
+            if (changed[i] == (char)c)
+                continue;
+            changed[i] = (char)c;
+            assert_false(tickets_open_port(&tickets, (struct str){changed, sizeof(changed) - 1},
+                                           3000, NOW, sandbox, &until_s));
+        }
+    assert_false(tickets_open_port(&tickets, str_slice(str_from(ticket), 0, 54), 3000, NOW, sandbox,
+                                   &until_s));
+    assert_false(tickets_open_port(&tickets, STR(""), 3000, NOW, sandbox, &until_s));
+}
+
+static void a_storages_ticket_names_its_owner(void **state)
+{
+    char ticket[TICKETS_STORAGE_BYTES];
+    char owner[SANDBOXSTORE_ID_BYTES] = "";
+
+    (void)state;
+    tickets_for_storage(&tickets, A, NOW + 60, ticket);
+    assert_true(tickets_open_storage(&tickets, str_from(ticket), NOW, owner));
+    assert_string_equal(owner, A);
+    assert_false(tickets_open_storage(&tickets, str_from(ticket), NOW + 60, owner));
+    ticket[0] = '1';
+    assert_false(tickets_open_storage(&tickets, str_from(ticket), NOW, owner));
+    tickets_for_storage(&tickets, "", NOW + 60, ticket);
+    assert_true(tickets_open_storage(&tickets, str_from(ticket), NOW, owner));
+    assert_string_equal(owner, "");
+    assert_false(tickets_open_storage(&tickets, STR(".9999999999.00"), NOW, owner));
+    assert_false(tickets_open_storage(&tickets, STR(""), NOW, owner));
+    assert_false(tickets_open_storage(&tickets, STR("a.b.c"), NOW, owner));
+}
+
+TEST_MAIN(cmocka_unit_test_setup(a_sandboxs_ticket_is_for_it_alone_and_lasts, make),
+          cmocka_unit_test_setup(a_ports_ticket_is_for_it_alone_and_for_a_time, make),
+          cmocka_unit_test_setup(no_changed_character_passes, make),
+          cmocka_unit_test_setup(a_storages_ticket_names_its_owner, make))
