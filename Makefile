@@ -15,7 +15,7 @@ all: ## builds everything in build/
 help: ## lists the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 
-run: all ## shows a sample session, then serves over HTTP
+run: all ## starts it for this folder, and prints the address of the page
 	@scripts/run
 
 test: ## runs every test; ends with "N passed, N failed"
