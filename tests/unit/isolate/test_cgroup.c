@@ -115,16 +115,25 @@ static void who_joins_is_in_and_what_is_empty_goes(void **state)
 
 enum { ATTEMPTS = 15 };
 
+/* Ends the caller with its parent, also with one that is dead by now. */
+static void end_with(pid_t parent)
+{
+    expect(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
+    if (getppid() != parent)
+        _exit(1);
+}
+
 /* Processes that the caller can start, until it is refused. They end with it. */
 static int start_all(void)
 {
+    const pid_t self = getpid();
     int count = 0;
 
     for (int i = 0; i < ATTEMPTS; i++) {
         pid_t pid = fork();
 
         if (pid == 0) {
-            (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+            end_with(self);
             for (;;)
                 pause();
         }
@@ -139,6 +148,7 @@ static int start_all(void)
  */
 static pid_t start_crowd(bool (*enter)(const void *data), const void *data, int *out_count)
 {
+    const pid_t self = getpid();
     int ends[2];
     int count = -1;
     pid_t pid;
@@ -150,7 +160,7 @@ static pid_t start_crowd(bool (*enter)(const void *data), const void *data, int 
         bool is_in = enter(data);
 
         /* Entering a user namespace would undo this. */
-        expect(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
+        end_with(self);
         if (is_in)
             count = start_all();
         expect(write(ends[1], &count, sizeof(count)) == (ssize_t)sizeof(count));
