@@ -801,6 +801,9 @@ struct authority_note {
  * the grant. If an AUTHORITY_INTENT fails, the host must not go ahead.
  */
 int authority_note(struct authority_scope *scope, struct authority_note *note);
+/* The same, for the call that it belongs to. Without a scope nothing is noted. */
+int authority_note_call(struct authority_scope *scope, const struct authority_call *call,
+                        struct authority_note *note);
 
 /* ---- Watching ---- */
 

@@ -59,3 +59,16 @@ int authority_note(struct authority_scope *scope, struct authority_note *note)
                ? ERR_AUDIT_UNAVAILABLE
                : 0;
 }
+
+int authority_note_call(struct authority_scope *scope, const struct authority_call *call,
+                        struct authority_note *note)
+{
+    int r;
+
+    if (scope == NULL)
+        return 0;
+    authority_call_begin(call);
+    r = authority_note(scope, note);
+    authority_call_end();
+    return r;
+}

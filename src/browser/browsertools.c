@@ -390,10 +390,7 @@ static int note(const struct browser_call *call, const char *decision, struct au
     note->operation = AUTHORITY_OP_EXECUTE;
     note->name = buf_view(&words);
     note->destination = STR(".");
-    authority_call_begin(&about);
-    r = authority_note(call->tools->config.recorded, note);
-    authority_call_end();
-    return r;
+    return authority_note_call(call->tools->config.recorded, &about, note);
 }
 
 static void refused(void *data, const void *session, const struct permission_resource *resource,

@@ -331,7 +331,5 @@ void tool_record_refusal(struct tool_call *call, const struct permission_resourc
         .policy_source = source,
     };
 
-    authority_call_begin(&about);
-    (void)authority_note(call->box->config.files, &note);
-    authority_call_end();
+    (void)authority_note_call(call->box->config.files, &about, &note);
 }

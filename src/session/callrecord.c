@@ -166,7 +166,5 @@ void callrecord_write(const struct callrecord *record)
     name_subject(record, &note);
     write_details(record, &details);
     note.details = buf_view(&details);
-    authority_call_begin(&about);
-    (void)authority_note(record->scope, &note);
-    authority_call_end();
+    (void)authority_note_call(record->scope, &about, &note);
 }

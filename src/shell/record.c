@@ -20,17 +20,13 @@ static int note(struct shell *shell, const struct record_mark *mark,
 {
     const struct authority_call call = {
         .tool = mark->tool, .decision = mark->decision, .id = mark->call};
-    int r;
 
     note->operation = AUTHORITY_OP_EXECUTE;
     note->name = command->whole;
     note->destination = command->cwd;
     note->policy_source = mark->decision;
     note->request_id = mark->request_id;
-    authority_call_begin(&call);
-    r = authority_note(shell->config.recorded, note);
-    authority_call_end();
-    return r;
+    return authority_note_call(shell->config.recorded, &call, note);
 }
 
 int record_intent(struct shell *shell, struct record_mark *mark,

@@ -395,10 +395,7 @@ static int note(const struct tool_call *call, const char *decision, struct autho
     note->operation = AUTHORITY_OP_EXECUTE;
     note->name = buf_view(&words);
     note->destination = STR(".");
-    authority_call_begin(&about);
-    r = authority_note(call->tools->config.recorded, note);
-    authority_call_end();
-    return r;
+    return authority_note_call(call->tools->config.recorded, &about, note);
 }
 
 static void refused(void *data, const void *session, const struct permission_resource *resource,

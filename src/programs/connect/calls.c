@@ -266,9 +266,7 @@ static void note_not_offered(const struct calls *calls, const struct catalog_too
         .policy_source = permission_source_name(PERMISSION_BY_MODE),
     };
 
-    authority_call_begin(&about);
-    (void)authority_note(calls->config.recorded, &refusal);
-    authority_call_end();
+    (void)authority_note_call(calls->config.recorded, &about, &refusal);
 }
 
 static int copy_call(struct calls *calls, const struct gateway_call *call, struct call_input *input,

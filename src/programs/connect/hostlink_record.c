@@ -11,12 +11,8 @@ static int note(const struct host_work *work, struct authority_note *note)
         .decision = permission_source_name(work->work.decision.source),
         .id = work->work.input->number,
     };
-    int r;
 
-    authority_call_begin(&about);
-    r = authority_note(work->link->config.recorded, note);
-    authority_call_end();
-    return r;
+    return authority_note_call(work->link->config.recorded, &about, note);
 }
 
 static bool changes(const struct touched *touched)
