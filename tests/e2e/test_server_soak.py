@@ -5,7 +5,7 @@ their streams, real daemons beside them, and kills of the server and of daemons 
     test_server_soak.py GATEHOUSE GATEWAY_LOAD [unittest's]
 
 Nothing is lost: all machines come back without pairing, no answer is accepted twice, no call is sent twice,
-and in the end every call succeeds. Memory stays flat while the server lives. SERVER_SOAK_SECONDS (12),
+and in the end every call succeeds. Memory stays flat while the server lives. SERVER_SOAK_SECONDS (30),
 SERVER_SOAK_MACHINES (300), SERVER_SOAK_DAEMONS (2) and SERVER_SOAK_SEED change it.
 """
 import os
@@ -27,7 +27,7 @@ from server_scene import N8N, OURS, PATIENCE, Server, clean_environment
 import server_state
 
 GATEHOUSE, LOAD = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
-SECONDS = float(os.environ.get("SERVER_SOAK_SECONDS", "12"))
+SECONDS = float(os.environ.get("SERVER_SOAK_SECONDS", "30"))
 MACHINES = int(os.environ.get("SERVER_SOAK_MACHINES", "300"))
 DAEMONS = int(os.environ.get("SERVER_SOAK_DAEMONS", "2"))
 SEED = int(os.environ.get("SERVER_SOAK_SEED", "0")) or random.randrange(1 << 30)
