@@ -28,7 +28,6 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_INOTIFY, limit_inotify, BOX_CLOSED, "limiting inotify") \
     X(BOX_STEP_HOSTNAME, name_host, BOX_CLOSED, "setting the host name") \
     X(BOX_STEP_DENIED, box_find_denied, BOX_CLOSED, "finding hidden or denied paths") \
-    X(BOX_STEP_FIND_KERNEL, box_find_kernel, BOX_CLOSED, "finding files of the kernel") \
     X(BOX_STEP_PLACES, box_mount_places, BOX_CLOSED, "mounting the visible paths") \
     X(BOX_STEP_PINS, box_pin_ways, BOX_CLOSED, "pinning parents of hidden or denied paths") \
     X(BOX_STEP_DEVICES, box_mount_devices, BOX_CLOSED, "mounting the devices") \
@@ -122,6 +121,9 @@ struct box {
 
 enum { BOX_DEVICES = 6, BOX_STREAMS = 3 };
 
+/* The number of cores, which sandboxes see of /sys; without the leading slash. */
+#define BOX_CORES "sys/devices/system/cpu"
+
 /* A sandbox being built, in its own first process. */
 struct box_build {
     struct box *box;
@@ -140,7 +142,8 @@ struct box_build {
     int covers_fd;                /* the same, in a mount that is read-only and without programs */
     char *hidden[BOX_MAX_PLACES]; /* resolved path of hidden places; or NULL */
     char **denied;                /* same for the command's denials */
-    char **kernel;                /* where a kernel's file system would be seen */
+    bool may_see_kernel;          /* if a place or a part of the system holds other mounts */
+    char **kernel;                /* where a kernel's file system is seen */
     size_t kernel_count;
     enum box_access left[BOX_MAX_PLACES]; /* access that denials above leave to the places */
     int trees[BOX_MAX_PLACES];            /* detached mounts of the places; or -1 */
@@ -156,7 +159,6 @@ bool box_is_beneath(const char *path, const char *directory);
 
 /* The steps: 0 or an errno value. */
 int box_find_denied(struct box_build *build);
-int box_find_kernel(struct box_build *build);
 int box_mount_places(struct box_build *build);
 int box_pin_ways(struct box_build *build);
 int box_mount_devices(struct box_build *build);
@@ -244,6 +246,9 @@ int box_hold_to_reading(struct box_build *build, const char *path);
  */
 int box_cut_out(int dir_fd, const char *path, uint64_t attributes, int *out_tree);
 int box_lay(int tree, int dir_fd, const char *path);
+
+/* The same for what the host has, without new attributes; notes whether it may be the kernel's. */
+int box_clone_seen(struct box_build *build, int dir_fd, const char *path, int *out_tree);
 
 /* Creates a path with its parents, in our own tmpfs, where nobody else is yet. */
 int box_make_way(const char *path, bool is_directory);

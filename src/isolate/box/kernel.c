@@ -2,7 +2,8 @@
 /*
  * Kernel file systems that are mounted elsewhere than in /proc, /sys and /dev, for example below a
  * chroot system: through a second /proc in a writable place, root's uid alone could set what the
- * kernel runs when a program crashes.
+ * kernel runs when a program crashes. The list of mounts takes the kernel long to write, so it is
+ * read only if there may be one.
  */
 #include "isolate/box/internal.h"
 
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/vfs.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -24,6 +27,44 @@ static const char *const kernels_own[] = {
     "efivarfs", "fusectl",   "binfmt_misc", "resctrl",    "rpc_pipefs", "nfsd",
     "mqueue",   "selinuxfs", "smackfs",     "functionfs",
 };
+
+/* Where users keep files. Not tmpfs: the kernel's own for /dev says that it is one. */
+static const uint32_t of_disks[] = {
+    0x0000ef53, /* ext2, ext3, ext4 */
+    0x58465342, /* XFS */
+    0x9123683e, /* Btrfs */
+    0x794c7630, /* overlay */
+    0xf2f52010, /* F2FS */
+    0x2fc12fc1, /* ZFS */
+};
+
+static bool is_of_disk(int fd)
+{
+    struct statfs about;
+
+    for (size_t i = 0; fstatfs(fd, &about) == 0 && i < array_size(of_disks); i++)
+        if ((uint32_t)about.f_type == of_disks[i])
+            return true;
+    return false;
+}
+
+int box_clone_seen(struct box_build *build, int dir_fd, const char *path, int *out_tree)
+{
+    const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+                           (unsigned)(*path == '\0' ? AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW);
+    cleanup_fd int tree = open_tree(dir_fd, path, flags);
+
+    /* In our user namespace nothing that is mounted below can be left out: then it is refused. */
+    if (tree < 0 && errno == EINVAL) {
+        build->may_see_kernel = true;
+        tree = open_tree(dir_fd, path, flags | AT_RECURSIVE);
+    }
+    if (tree < 0)
+        return errno;
+    build->may_see_kernel = build->may_see_kernel || !is_of_disk(tree);
+    *out_tree = steal_fd(&tree);
+    return 0;
+}
 
 struct mounted {
     int64_t id;
@@ -96,30 +137,15 @@ static int remember(struct box_build *build, const char *path)
     return 0;
 }
 
-/* It is seen where a place or a part of the system holds it, or where it holds a place. */
-static int find_seen(struct box_build *build, const char *path, int64_t id)
+/* The sandbox's own. */
+static bool is_own(const char *path)
 {
-    const struct box *box = build->box;
-    bool is_seen = box_is_part_shown(path);
-
-    for (size_t i = 0; i < box->place_count; i++) {
-        const char *place = box->places[i].path;
-        int r;
-
-        if (box_access_now(build, i) == BOX_HIDDEN)
-            continue;
-        is_seen = is_seen || box_is_beneath(path, place);
-        /* NOLINTNEXTLINE(readability-suspicious-call-argument): both ways are asked */
-        if (!box_is_beneath(place, path) || strcmp(place, path) == 0 || !is_on(build, place, id))
-            continue;
-        r = remember(build, place);
-        if (r != 0)
-            return r;
-    }
-    return is_seen && is_on(build, path, id) ? remember(build, path) : 0;
+    return box_is_beneath(path, "/proc") || strcmp(path + 1, BOX_CORES) == 0 ||
+           (box_is_beneath(path, "/dev") && !box_is_beneath(path, "/dev/shm"));
 }
 
-int box_find_kernel(struct box_build *build)
+/* All before the first is covered, which changes the list. */
+static int list_seen(struct box_build *build)
 {
     static char whole[MOUNTS_BYTES];
     cleanup_file FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -142,7 +168,7 @@ int box_find_kernel(struct box_build *build)
             continue;
         if (!unescape(mounted.point, path))
             return ENAMETOOLONG;
-        r = find_seen(build, path, mounted.id);
+        r = !is_own(path) && is_on(build, path, mounted.id) ? remember(build, path) : 0;
         if (r != 0)
             return r;
     }
@@ -151,7 +177,7 @@ int box_find_kernel(struct box_build *build)
 
 int box_cover_kernel(struct box_build *build)
 {
-    int r = 0;
+    int r = build->may_see_kernel ? list_seen(build) : 0;
 
     for (size_t i = 0; i < build->kernel_count && r == 0; i++)
         r = box_hide(build, build->kernel[i]);

@@ -117,19 +117,26 @@ int box_open_place(const char *path)
 
 /* ---- Cutting out and laying on ---- */
 
+static int add_attributes(int tree, uint64_t attributes)
+{
+    struct mount_attr attr = {.attr_set = attributes | MOUNT_ATTR_NOSUID,
+                              .propagation = MS_PRIVATE};
+
+    return mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0 ? errno
+                                                                                          : 0;
+}
+
 /* Recursive, since an unprivileged process may not omit mounts below. */
 int box_cut_out(int dir_fd, const char *path, uint64_t attributes, int *out_tree)
 {
     cleanup_fd int tree = open_tree(dir_fd, path,
                                     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
                                         (*path == '\0' ? AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW));
-    struct mount_attr attr = {.attr_set = attributes | MOUNT_ATTR_NOSUID,
-                              .propagation = MS_PRIVATE};
+    int r = tree < 0 ? errno : add_attributes(tree, attributes);
 
-    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
-        return errno;
-    *out_tree = steal_fd(&tree);
-    return 0;
+    if (r == 0)
+        *out_tree = steal_fd(&tree);
+    return r;
 }
 
 int box_lay(int tree, int dir_fd, const char *path)
@@ -288,8 +295,10 @@ int box_mount_places(struct box_build *build)
             return errno;
         if (!place->is_optional && (about.st_dev != place->device || about.st_ino != place->inode))
             return ESTALE;
-        r = box_cut_out(found, "", MOUNT_ATTR_NODEV | (access == BOX_READ ? MOUNT_ATTR_RDONLY : 0),
-                        &build->trees[i]);
+        r = box_clone_seen(build, found, "", &build->trees[i]);
+        if (r == 0)
+            r = add_attributes(build->trees[i],
+                               MOUNT_ATTR_NODEV | (access == BOX_READ ? MOUNT_ATTR_RDONLY : 0));
         if (r != 0)
             return r;
     }

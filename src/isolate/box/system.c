@@ -20,8 +20,6 @@
 
 enum { MODE_DIRECTORY = 0755, MODE_MOUNT_POINT = 0444, COPIED_BYTES = 16384 };
 
-static const char cores[] = "sys/devices/system/cpu";
-
 enum shown_for {
     ANYONE,
     NETWORK,     /* with the host's network */
@@ -66,7 +64,7 @@ static const struct {
     {"var/lib/ghc", ANYONE},
     {"var/lib/texmf", ANYONE},
     /* The number of cores. */
-    {cores, ANYONE},
+    {BOX_CORES, ANYONE},
     /* Name servers, and what the first may be a link to. */
     {"etc/resolv.conf", NETWORK},
     {"run/systemd/resolve/stub-resolv.conf", NETWORK},
@@ -144,7 +142,7 @@ bool box_is_part_shown(const char *path)
 {
     for (size_t i = 0; i < array_size(shown); i++)
         if (box_is_beneath(path + 1, shown[i].path))
-            return strcmp(shown[i].path, cores) != 0;
+            return strcmp(shown[i].path, BOX_CORES) != 0;
     return box_is_beneath(path, "/etc");
 }
 
@@ -210,13 +208,18 @@ static int copy_file(const struct root *root, const char *path, bool *out_is_don
 }
 
 /* The system was made read-only, and with it what is cut out of it. */
-static int mount_part(const struct root *root, const char *path, bool is_directory)
+static int mount_part(struct box_build *build, const struct root *root, const char *path,
+                      bool is_directory)
 {
-    cleanup_fd int tree = open_tree(
-        root->old, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+    const bool is_cores = strcmp(path, BOX_CORES) == 0;
+    cleanup_fd int tree = -1;
+    int r = is_cores ? 0 : box_clone_seen(build, root->old, path, &tree);
 
+    if (is_cores)
+        tree = open_tree(root->old, path,
+                         OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
     if (tree < 0)
-        return errno;
+        return r != 0 ? r : errno;
     if ((is_directory ? mkdirat(root->made, path, MODE_DIRECTORY)
                       : mknodat(root->made, path, S_IFREG | MODE_MOUNT_POINT, 0)) < 0 &&
         errno != EEXIST)
@@ -239,7 +242,7 @@ static int show(struct box_build *build, const struct root *root, const char *pa
         r = copy_file(root, path, &is_done);
     }
     if (r == 0 && !is_done)
-        r = mount_part(root, path, S_ISDIR(type));
+        r = mount_part(build, root, path, S_ISDIR(type));
     /* What this user may not reach or what has just gone, no command misses. */
     return r == EACCES || box_is_gone(r) ? 0 : r;
 }

@@ -244,6 +244,12 @@ static void look_at_a_second_proc(void *data)
     expect(mount("/proc/sys/kernel", path, NULL, MS_BIND | MS_REC, NULL) == 0);
     expect(run(&trial) == 0);
     expect(strcmp(trial.output, "hidden\nhidden too\nours\n") == 0);
+    /* A place may be in one itself, with nothing mounted below. */
+    trial.places[0] = (struct box_place){.path = path, .access = BOX_WRITE};
+    trial.cwd = path;
+    trial.script = "ls; test -e /proc/self && echo ours";
+    expect(run(&trial) == 0);
+    expect(strcmp(trial.output, "ours\n") == 0);
 }
 
 static void what_is_the_kernels_is_shown_nowhere_else(void **state)
