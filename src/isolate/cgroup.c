@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -531,6 +532,15 @@ static bool can_process_hold(enum cgroup_limit limit)
     return false;
 }
 
+static enum cgroup_hold hold_unasked(const struct cgroup_limits *limits, enum cgroup_limit limit)
+{
+    const uint64_t value = limit == CGROUP_MEMORY      ? limits->memory_unasked
+                           : limit == CGROUP_PROCESSES ? limits->processes_unasked
+                                                       : 0;
+
+    return value > 0 && can_process_hold(limit) ? CGROUP_BY_DEFAULT : CGROUP_NOT_ASKED;
+}
+
 int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out_leaf,
                      struct err *err)
 {
@@ -548,8 +558,10 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
         leaf = (struct cgroup_leaf){.is_grouped = true};
     }
     for (int i = 0; i < CGROUP_LIMITS; i++) {
-        if (value_of(limits, (enum cgroup_limit)i) == 0)
+        if (value_of(limits, (enum cgroup_limit)i) == 0) {
+            leaf.holds[i] = hold_unasked(limits, (enum cgroup_limit)i);
             continue;
+        }
         if (where == NULL) {
             where = malloc(sizeof(*where));
             if (where == NULL)
@@ -597,12 +609,16 @@ int cgroup_leaf_join(const struct cgroup_leaf *leaf)
     return 0;
 }
 
-static bool has_fewer_processes(rlim_t value)
+/* One that is lower already stays. An errno value or 0. */
+static int lower(int resource, rlim_t value)
 {
+    const struct rlimit wanted = {value, value};
     struct rlimit now;
 
-    return getrlimit(RLIMIT_NPROC, &now) == 0 && now.rlim_max != RLIM_INFINITY &&
-           now.rlim_max < value;
+    if (getrlimit((__rlimit_resource_t)resource, &now) == 0 && now.rlim_max != RLIM_INFINITY &&
+        now.rlim_max < value)
+        return 0;
+    return setrlimit((__rlimit_resource_t)resource, &wanted) < 0 ? errno : 0;
 }
 
 /*
@@ -624,17 +640,52 @@ int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup
 {
     const struct rlimit memory = {limits->memory_bytes, limits->memory_bytes};
     const struct rlimit processes = {limits->processes, limits->processes};
-    const struct rlimit unasked = {limits->processes_unasked, limits->processes_unasked};
+    int r = 0;
 
     if (leaf->holds[CGROUP_MEMORY] == CGROUP_BY_PROCESS && setrlimit(RLIMIT_DATA, &memory) < 0)
         return errno;
     if (leaf->holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS &&
         setrlimit(RLIMIT_NPROC, &processes) < 0)
         return errno;
-    if (leaf->holds[CGROUP_PROCESSES] == CGROUP_NOT_ASKED && limits->processes_unasked > 0 &&
-        !has_fewer_processes(limits->processes_unasked) && setrlimit(RLIMIT_NPROC, &unasked) < 0)
-        return errno;
-    return prevent_cores();
+    if (leaf->holds[CGROUP_MEMORY] == CGROUP_BY_DEFAULT)
+        r = lower(RLIMIT_DATA, limits->memory_unasked);
+    if (r == 0 && limits->processes == 0 && limits->processes_unasked > 0)
+        r = lower(RLIMIT_NPROC, limits->processes_unasked);
+    return r == 0 ? prevent_cores() : r;
+}
+
+/*
+ * Before Linux 6.14 there is one for the whole machine, and root could set it from a sandbox. The
+ * values do not tell which it is.
+ */
+static bool has_own_pid_max(void)
+{
+    struct utsname name;
+    struct str rest;
+    struct str field;
+    int64_t major;
+    int64_t minor;
+
+    if (uname(&name) < 0)
+        return false;
+    rest = str_from(name.release);
+    if (!str_cut(&rest, '.', &field) || !str_to_int64(field, &major) ||
+        !str_cut(&rest, '.', &field) || !str_to_int64(field, &minor))
+        return false;
+    return major > 6 || (major == 6 && minor >= 14);
+}
+
+bool cgroup_limit_namespace(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf)
+{
+    char text[16];
+    cleanup_fd int fd = -1;
+
+    if (leaf->holds[CGROUP_PROCESSES] != CGROUP_NOT_ASKED || limits->processes_unasked == 0 ||
+        !has_own_pid_max())
+        return false;
+    snprintf(text, sizeof(text), "%u", limits->processes_unasked);
+    fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, text, strlen(text)) > 0;
 }
 
 void cgroup_leave_processes(void)
@@ -695,10 +746,12 @@ void cgroup_describe(enum cgroup_limit limit, enum cgroup_hold hold_by,
         [CGROUP_NOT_ASKED] = "not limited",
         [CGROUP_BY_GROUP] = "limited for all processes together (cgroup)",
         [CGROUP_BY_PROCESS] = "limited for each process (cannot create a cgroup)",
+        [CGROUP_BY_DEFAULT] = "limited by default",
         [CGROUP_NOT_HELD] = "NOT LIMITED: cannot create a cgroup",
     };
 
-    bool leaves_shared = limit == CGROUP_MEMORY && hold_by == CGROUP_BY_PROCESS;
+    bool leaves_shared =
+        limit == CGROUP_MEMORY && (hold_by == CGROUP_BY_PROCESS || hold_by == CGROUP_BY_DEFAULT);
 
     snprintf(out_words, CGROUP_WORDS_BYTES, "%s: %s%s", limits_of[limit].words, words[hold_by],
              leaves_shared ? "; shared memory is NOT LIMITED" : "");

@@ -22,9 +22,10 @@ struct cgroup_limits {
     unsigned cpu_percent; /* of one core */
     unsigned processes;
     /*
-     * Per-process default if no limit was requested: creating a cgroup takes longer than all the
-     * rest of a sandbox.
+     * Defaults if no limit was requested. No cgroup enforces them, since moving a process into one
+     * takes longer than all the rest of a sandbox: the memory is limited for each process.
      */
+    uint64_t memory_unasked;
     unsigned processes_unasked;
     /*
      * Name of a cgroup around this one; or NULL. Whoever of this user names the same one shares it
@@ -43,6 +44,7 @@ enum cgroup_hold {
     CGROUP_NOT_ASKED,
     CGROUP_BY_GROUP,   /* for all processes together */
     CGROUP_BY_PROCESS, /* for each process: setrlimit */
+    CGROUP_BY_DEFAULT, /* a default that was not requested */
     CGROUP_NOT_HELD,
 };
 
@@ -84,6 +86,13 @@ int cgroup_leaf_join(const struct cgroup_leaf *leaf);
 
 /* Sets the limits that no cgroup enforces on the calling process. An errno value or 0. */
 int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf);
+
+/*
+ * Same for the default number of processes, for all processes of the caller's process namespace, of
+ * which it is the first: for root, whose processes the kernel counts by no other limit. False on
+ * kernels before 6.14 and where /proc/sys is read-only.
+ */
+bool cgroup_limit_namespace(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf);
 
 /*
  * For a process that starts sandboxes, for all of them: together with everything else that the user

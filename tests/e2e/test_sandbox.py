@@ -362,7 +362,7 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
                                     "for i in range(20):\n"
                                     "    if os.fork() == 0: signal.pause()")
         self.assertEqual("processes: limited" in said, code != 0, said)
-        # And without being asked, but for root, whose processes the kernel does not count.
+        # And without being asked.
         before = resource.getrlimit(resource.RLIMIT_NPROC)[1]
         most = 4096 if before == resource.RLIM_INFINITY else min(4096, before)
         _, out, said = self.run_it("--", "python3", "-c",
@@ -371,6 +371,27 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
         _, out, _ = self.run_it("--tmp-size", "1MiB", "--", "sh", "-c",
                                 "head -c 3000000 /dev/zero > /tmp/x || echo full")
         self.assertEqual(out, "full\n")
+
+    def test_a_command_has_limits_that_nobody_asked_for(self):
+        limits = "import resource as r; print(r.getrlimit(r.RLIMIT_DATA)[0], r.getrlimit(r.RLIMIT_NPROC)[0])"
+        outside = subprocess.run(["python3", "-c", limits], capture_output=True, text=True, check=True).stdout
+        whole_machine = pathlib.Path("/proc/sys/kernel/pid_max")
+        before = whole_machine.read_text()
+        _, _, said = self.run_it("-v", "--", "true")
+        self.assertEqual("memory: limited by default" in said, not is_sanitized(), said)
+        release = tuple(int(part) for part in os.uname().release.split(".")[:2])
+        if os.geteuid() != 0 or (release >= (6, 14) and os.access(whole_machine, os.W_OK)):
+            self.assertIn("processes: limited by default", said)
+        self.assertEqual(whole_machine.read_text(), before)
+        if not is_sanitized():
+            _, _, said = self.run_it("--", "python3", "-c", "import resource\n"
+                                     "bytearray(resource.getrlimit(resource.RLIMIT_DATA)[0] + 1)")
+            self.assertIn("MemoryError", said)
+        # 0 is no limit.
+        _, out, said = self.run_it("-v", "-m", "0", "--pids", "0", "--", "python3", "-c", limits)
+        self.assertEqual((out, "limited" in said), (outside, False), said)
+        for wrong in (["-m", "1000"], ["--pids", "1"]):
+            self.assertEqual(self.run_it(*wrong, "--", "true")[0], 125, wrong)
 
     def test_a_crash_starts_no_handler_of_the_host(self):
         """One byte is the limit with which the kernel runs none; nobody inside can lower it."""

@@ -320,7 +320,11 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     if (!box_channel_hear(process->channel, &news, &process->pty))
         return err_set(err, ERR_INTERNAL, "cannot create the %s: its first process died",
                        box->is_open ? "process" : "sandbox");
-    return news.kind == BOX_NEWS_FAILED ? explain(box, &news, err) : 0;
+    if (news.kind == BOX_NEWS_FAILED)
+        return explain(box, &news, err);
+    if (news.limits_namespace)
+        box->holds[CGROUP_PROCESSES] = CGROUP_BY_DEFAULT;
+    return 0;
 }
 
 static int start(struct box *box, const struct box_command *command, bool is_probe,

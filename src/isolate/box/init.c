@@ -68,6 +68,8 @@ static int enter_limits(struct box_build *build)
 
     if (r == 0)
         r = cgroup_limit_process(&build->box->limits, build->leaf);
+    if (r == 0)
+        build->limits_namespace = cgroup_limit_namespace(&build->box->limits, build->leaf);
     if (r == 0 && unshare(CLONE_NEWCGROUP) < 0)
         r = errno;
     return r;
@@ -497,7 +499,7 @@ _Noreturn void box_live(struct box_build *build)
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         (void)capabilities_drop_held();
     }
-    news = (struct box_news){.kind = BOX_NEWS_STARTED};
+    news = (struct box_news){.kind = BOX_NEWS_STARTED, .limits_namespace = build->limits_namespace};
     if (box_channel_tell(build->channel, &news, build->pty_master) < 0)
         leave(build);
     box_channel_keep_only(build->channel, children);

@@ -79,6 +79,7 @@ struct box_news {
     int errno_value;
     char what[BOX_WORDS_BYTES]; /* for example a path; may be empty */
     struct box_end end;
+    bool limits_namespace; /* of one that started */
 };
 
 struct box_own_place {
@@ -129,7 +130,8 @@ struct box_build {
     struct box *box;
     const struct box_command *command;
     const struct cgroup_leaf *leaf;
-    bool is_probe; /* everything except the command */
+    bool is_probe;         /* everything except the command */
+    bool limits_namespace; /* the number of processes, by cgroup_limit_namespace() */
     int channel;
     pid_t starter; /* of an open plan */
     pid_t network_maker;

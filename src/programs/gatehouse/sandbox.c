@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -24,8 +25,10 @@ enum {
     ARENA_MAX_BYTES = 16 << 20,
     WORDS_MAX_BYTES = 4096,
     MOST_CORES = 1024,
+    LEAST_MEMORY = 1 << 20,
     UNASKED_PROCESSES = 4096, /* an end for what only multiplies */
-    MOST_SECOND_NAMES = 256,  /* of hidden files */
+    UNASKED_MEMORY_PERCENT = 50,
+    MOST_SECOND_NAMES = 256, /* of hidden files */
 };
 
 /* Parses "2", "0.5", "1.25" to hundredths. */
@@ -124,11 +127,42 @@ static int gather_places(const struct option_values *values, struct places *plac
     return r;
 }
 
+/* Of the machine's; 0 if that is unknown. */
+static uint64_t unasked_memory(void)
+{
+    struct sysinfo machine;
+
+    return sysinfo(&machine) == 0
+               ? (uint64_t)machine.totalram * machine.mem_unit / 100 * UNASKED_MEMORY_PERCENT
+               : 0;
+}
+
+/* 0 means none, and one that was not given has a default. */
+static int read_limits(const struct option_values *values, struct cgroup_limits *out_limits,
+                       struct err *err)
+{
+    const char *cores = options_text(values, SANDBOX_OPTION_CPUS);
+    const int64_t memory = options_int(values, SANDBOX_OPTION_MEMORY);
+    const int64_t processes = options_int(values, SANDBOX_OPTION_PIDS);
+
+    if (memory > 0 && memory < LEAST_MEMORY)
+        return err_set_field(err, ERR_INVALID_OPTION, "--memory",
+                             "--memory needs at least 1MiB, or 0 for no limit");
+    if (processes == 1)
+        return err_set_field(err, ERR_INVALID_OPTION, "--pids",
+                             "--pids needs at least 2, or 0 for no limit");
+    *out_limits =
+        (struct cgroup_limits){.memory_bytes = (uint64_t)memory, .processes = (unsigned)processes};
+    if (options_source(values, SANDBOX_OPTION_MEMORY) == OPTION_UNSET)
+        out_limits->memory_unasked = unasked_memory();
+    if (options_source(values, SANDBOX_OPTION_PIDS) == OPTION_UNSET)
+        out_limits->processes_unasked = UNASKED_PROCESSES;
+    return cores != NULL ? read_cores(cores, &out_limits->cpu_percent, err) : 0;
+}
+
 static int make_plan(const struct option_values *values, const struct places *places,
                      struct box_plan *out_plan, struct err *err)
 {
-    const char *cores = options_text(values, SANDBOX_OPTION_CPUS);
-
     *out_plan = (struct box_plan){
         .places = places->items,
         .place_count = places->count,
@@ -136,13 +170,10 @@ static int make_plan(const struct option_values *values, const struct places *pl
         .network = options_choice(values, SANDBOX_OPTION_NET) == SANDBOX_NET_HOST
                        ? BOX_NETWORK_HOST
                        : BOX_NETWORK_NONE,
-        .limits = {.memory_bytes = (uint64_t)options_int(values, SANDBOX_OPTION_MEMORY),
-                   .processes = (unsigned)options_int(values, SANDBOX_OPTION_PIDS),
-                   .processes_unasked = UNASKED_PROCESSES},
         .tmp_bytes = (uint64_t)options_int(values, SANDBOX_OPTION_TMP_SIZE),
         .may_lack_landlock = options_is_on(values, SANDBOX_OPTION_ALLOW_WEAKER),
     };
-    return cores != NULL ? read_cores(cores, &out_plan->limits.cpu_percent, err) : 0;
+    return read_limits(values, &out_plan->limits, err);
 }
 
 static void tell_what_holds(const struct box *box)

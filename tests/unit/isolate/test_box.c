@@ -669,34 +669,62 @@ static void a_box_dies_with_its_starter(void **state)
     box_free(box);
 }
 
+/* Also what is said about its limits. */
+static const char *run_limited(struct trial *trial, struct buf *words)
+{
+    struct box *box = make_box(trial);
+    struct box_process process = BOX_PROCESS_INIT;
+    const char *text;
+    int ends[2];
+
+    assert_non_null(box);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(start_in(box, trial, ends[1], &process), 0);
+    close(ends[1]);
+    assert_int_equal(box_describe(box, words), 0);
+    assert_int_equal(buf_terminate(words, &text), 0);
+    read_all(ends[0], trial->output, sizeof(trial->output));
+    box_finish(&process, &trial->end);
+    close(ends[0]);
+    box_free(box);
+    return text;
+}
+
 static void limits_hold_as_far_as_they_are_said_to(void **state)
 {
     struct trial trial = {.script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done;"
                                     "echo all of them",
                           .limits = {.processes = 6, .memory_bytes = 64 << 20, .cpu_percent = 200}};
-    struct box *box = make_box(&trial);
-    struct box_process process = BOX_PROCESS_INIT;
     cleanup_buf struct buf words = BUF_INIT(4096);
-    char output[OUTPUT_BYTES];
     const char *text;
-    int ends[2];
 
     (void)state;
-    assert_non_null(box);
     skip_without_boxes();
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    assert_int_equal(start_in(box, &trial, ends[1], &process), 0);
-    close(ends[1]);
-    assert_int_equal(box_describe(box, &words), 0);
-    assert_int_equal(buf_terminate(&words, &text), 0);
-    read_all(ends[0], output, sizeof(output));
-    box_finish(&process, &trial.end);
-    close(ends[0]);
-    box_free(box);
+    text = run_limited(&trial, &words);
     assert_non_null(strstr(text, "cores: "));
     assert_true(strstr(text, "memory: limited") != NULL || ISOLATE_IS_SANITIZED);
     assert_true((strstr(text, "processes: limited") != NULL) ==
-                (strstr(output, "all of them") == NULL));
+                (strstr(trial.output, "all of them") == NULL));
+}
+
+/* For root the kernel has such a limit from 301 on. */
+static void limits_that_nobody_asked_for_hold_as_well(void **state)
+{
+    struct trial trial = {
+        .script = "ulimit -d; i=0; while [ $i -lt 320 ]; do sleep 1000 & i=$((i + 1)); done;"
+                  "echo all of them",
+        .limits = {.processes_unasked = 305, .memory_unasked = 512 << 20}};
+    cleanup_buf struct buf words = BUF_INIT(4096);
+    const char *text;
+
+    (void)state;
+    skip_without_boxes();
+    text = run_limited(&trial, &words);
+    assert_null(strstr(text, "cores: "));
+    assert_true(strstr(text, "memory: limited by default") != NULL || ISOLATE_IS_SANITIZED);
+    assert_true(strncmp(trial.output, "524288\n", 7) == 0 || ISOLATE_IS_SANITIZED);
+    assert_true((strstr(text, "processes: limited by default") != NULL) ==
+                (strstr(trial.output, "all of them") == NULL));
 }
 
 /* ---- Layers that are missing ---- */
@@ -763,4 +791,5 @@ TEST_MAIN(
     cmocka_unit_test(what_the_starter_did_with_signals_stays_outside),
     cmocka_unit_test(a_box_dies_with_its_starter),
     cmocka_unit_test(limits_hold_as_far_as_they_are_said_to),
+    cmocka_unit_test(limits_that_nobody_asked_for_hold_as_well),
     cmocka_unit_test(a_missing_layer_is_named), cmocka_unit_test(every_step_has_words))
