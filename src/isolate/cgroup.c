@@ -518,13 +518,34 @@ static bool make_known(struct cgroup_leaf *leaf, const struct cgroup_limits *lim
     return true;
 }
 
+/* Not one of a user namespace that gives root another number outside. */
+static bool is_kernels_root(void)
+{
+    char map[EVENTS_MAX_BYTES];
+    struct str rest;
+    int64_t inside = 0;
+    int64_t outside = 0;
+
+    if (!read_text_at(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)))
+        return true;
+    rest = str_trim(str_from(map));
+    for (int64_t *number = &inside; number != NULL; number = number == &inside ? &outside : NULL) {
+        struct str field;
+
+        if (!str_cut(&rest, ' ', &field) || !str_to_int64(field, number))
+            return true;
+        rest = str_trim(rest);
+    }
+    return inside != 0 || outside == 0;
+}
+
 static bool can_process_hold(enum cgroup_limit limit)
 {
     switch (limit) {
     case CGROUP_MEMORY:
         return !ISOLATE_IS_SANITIZED; /* whose runtime has more than any limit before the exec */
     case CGROUP_PROCESSES:
-        return geteuid() != 0; /* the kernel counts everybody's but root's */
+        return geteuid() != 0 || !is_kernels_root(); /* whose processes it does not count */
     case CGROUP_CPU:
     case CGROUP_LIMITS:
         break;

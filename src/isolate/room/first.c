@@ -132,10 +132,10 @@ static int set_names(const struct room_seed *seed, struct room_birth *birth)
     return any < 0 || ioctl(any, SIOCSIFFLAGS, &request) < 0 ? errno : 0;
 }
 
-/* The trees that all rooms share, which the keeper sends to each room with a range. */
+/* The trees that all rooms share, which the keeper sends if it has mounts. */
 static int receive_shared(const struct room_seed *seed, int out_trees[2])
 {
-    for (int i = 0; i < 2 && seed->has_range; i++) {
+    for (int i = 0; i < 2 && seed->has_mounts; i++) {
         char byte;
 
         if (packet_receive(seed->gate, &byte, 1, &out_trees[i], 1, 0) != 1 || out_trees[i] < 0)
@@ -153,7 +153,7 @@ static bool receive_birth(int gate, struct room_birth *out_birth)
     for (size_t i = 0; i < out_birth->tree_count; i++) {
         char byte;
 
-        if (out_birth->has_range && (i == ROOM_TREE_BASE || i == ROOM_TREE_USR))
+        if (out_birth->has_mounts && (i == ROOM_TREE_BASE || i == ROOM_TREE_USR))
             continue;
         if (packet_receive(gate, &byte, 1, &out_birth->trees[i], 1, 0) != 1)
             return false;
@@ -410,7 +410,7 @@ _Noreturn void room_live(const struct room_seed *seed)
     if (receive_shared(seed, shared) != 0)
         _exit(EXIT_FAILURE);
     /* While nobody waits. */
-    if (r == 0 && seed->has_range)
+    if (r == 0 && seed->has_mounts)
         r = room_prepare_root(shared[0], shared[1], &early_birth);
     if (!receive_birth(seed->gate, &birth))
         _exit(EXIT_FAILURE);

@@ -31,10 +31,11 @@ enum { ROOM_TOOK_TOO_LONG = 2 };
 /*
  * What a room is made of. The keeper sends it to the room's first process, which may have been
  * waiting for it, together with the socket to the service; then the trees, each with a packet. If
- * the room has a range, the two that all rooms share have come before.
+ * they are mounts, the two that all rooms share have come before.
  */
 struct room_birth {
     bool has_range;
+    bool has_mounts; /* its trees are mounts that translate ids, else directories */
     bool may_lack_landlock;
     bool is_in_memory;
     bool is_new;          /* it had no files */
@@ -48,13 +49,14 @@ struct room_birth {
     struct room_reached reached;
     int socket; /* to the service */
     size_t tree_count;
-    int trees[ROOM_MAX_TREES];   /* mounts, if it has a range; else directories */
+    int trees[ROOM_MAX_TREES];
     char what[ROOM_WORDS_BYTES]; /* what a failure is about */
 };
 
 /* What its first process begins with, as a copy of the keeper. */
 struct room_seed {
     bool has_range;
+    bool has_mounts;
     enum room_network network;
     uid_t uid; /* without a range: the keeper's */
     gid_t gid;
@@ -70,7 +72,7 @@ struct room_seed {
 _Noreturn void room_live(const struct room_seed *seed);
 
 /*
- * Mounts what all rooms with a range share, before the room is known; without a range, the next one
+ * Mounts what all rooms share that have mounts, before the room is known; otherwise the next one
  * does that. 0 or an errno value.
  */
 int room_prepare_root(int base, int usr, struct room_birth *birth);

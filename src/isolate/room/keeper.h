@@ -71,6 +71,9 @@ struct keeper {
     unsigned trash_removed; /* of `trashed`, when the last remover was started */
     size_t mounts_count;    /* mount namespaces of deleted rooms, for the remover to end */
     int mounts[KEEP_MUCH_TRASH];
+    bool is_root;
+    unsigned first_uid; /* of the range of an ordinary user */
+    unsigned first_gid;
     unsigned last_range;
     unsigned char ranges[KEEP_MAX_RANGES / 8 + 1];
     struct seccomp_program calls;
@@ -106,6 +109,17 @@ void keep_drop_fresh(struct keeper *keeper, unsigned number);
 
 /* The room's own files: a directory with a part for each overlay. */
 int keep_open_own(struct keeper *keeper, const char *id, struct room_birth *birth, struct err *err);
+
+/*
+ * Whether the directory is one of keepers who had the same range, or nothing is in it yet. Negative
+ * if it was made with another range.
+ */
+int keep_fits_range(struct keeper *keeper, bool has_range, struct err *err);
+
+/* ---- keeper_subids.c ---- */
+
+/* Enters a user namespace with the range of an ordinary user; false if it has none. */
+bool keep_enter_range(struct keeper *keeper);
 
 /* ---- keeper_users.c ---- */
 

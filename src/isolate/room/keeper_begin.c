@@ -21,8 +21,7 @@ static void probe(struct keeper *keeper)
 {
     struct room_abilities *abilities = &keeper->abilities;
 
-    abilities->is_root = geteuid() == 0;
-    abilities->ids = abilities->is_root ? ROOM_IDS_RANGE : ROOM_IDS_SINGLE;
+    abilities->is_root = keeper->is_root;
     abilities->has_landlock = landlock_abi() >= LANDLOCK_MIN_ABI;
     abilities->has_memory_disks = true;
     abilities->has_disk_images = abilities->ids == ROOM_IDS_RANGE && room_disk_is_possible();
@@ -87,27 +86,47 @@ static int find_abilities(struct keeper *keeper, struct err *err)
     }
     if (r < 0)
         return r;
-    if (abilities->ids == ROOM_IDS_SINGLE && !keeper->is_degraded)
+    if (abilities->ids != ROOM_IDS_RANGE && !keeper->is_degraded)
         return err_set(err, ERR_UNSUPPORTED,
                        "sandboxes have no user ids of their own unless the service runs as root; "
                        "allow degraded isolation to run them with one user id");
     abilities->has_overlay = true;
     abilities->has_cgroups = reached.limits_memory && reached.limits_processes;
-    abilities->is_degraded = abilities->ids == ROOM_IDS_SINGLE || !abilities->has_landlock;
+    abilities->is_degraded = abilities->ids != ROOM_IDS_RANGE || !abilities->has_landlock;
     snprintf(abilities->words, sizeof(abilities->words), "%s%s%s",
              abilities->ids == ROOM_IDS_SINGLE
                  ? "one user id for everything in a sandbox, the service's; "
-                 : "",
+             : abilities->ids == ROOM_IDS_SHARED ? "the same user ids in all sandboxes; "
+                                                 : "",
              abilities->has_landlock ? "" : "no Landlock; ",
              abilities->has_cgroups ? "" : "no cgroups: limits apply to each process; ");
     return 0;
 }
 
+/* Before the first file is made, which belongs to one of them. */
+static int choose_ids(struct keeper *keeper, bool has_range, struct err *err)
+{
+    int r;
+
+    keeper->abilities.ids = ROOM_IDS_RANGE;
+    if (keeper->is_root)
+        return 0;
+    r = keep_fits_range(keeper, has_range, err);
+    keeper->abilities.ids = r > 0 ? ROOM_IDS_SHARED : ROOM_IDS_SINGLE;
+    return r < 0 ? r : 0;
+}
+
 int keep_begin(struct keeper *keeper, const struct room_ask *ask, const char *path, struct err *err)
 {
     struct sysinfo machine;
-    int r = keep_open_directory(keeper, path, err);
+    bool has_range;
+    int r;
 
+    keeper->is_root = geteuid() == 0;
+    has_range = !keeper->is_root && ask->is_degraded && keep_enter_range(keeper);
+    r = keep_open_directory(keeper, path, err);
+    if (r == 0)
+        r = choose_ids(keeper, has_range, err);
     if (r < 0)
         return r;
     keeper->is_degraded = ask->is_degraded;
@@ -121,7 +140,7 @@ int keep_begin(struct keeper *keeper, const struct room_ask *ask, const char *pa
         r = keep_throw_away(keeper, keeper->directory, "base");
     if (r != 0)
         return err_set(err, err_from_errno(r), "cannot replace the base: %s", err_errno_text(r));
-    r = room_make_base(keeper->directory, geteuid() == 0, err);
+    r = room_make_base(keeper->directory, keeper->abilities.ids != ROOM_IDS_SINGLE, err);
     if (r < 0)
         return r;
     keeper->base = keep_open_folder(keeper->directory, "base");

@@ -28,6 +28,7 @@ static const char layers_folder[] = "layers";
 static const char trash_folder[] = "trash";
 static const char disks_folder[] = "disks";
 static const char fresh_folder[] = "fresh";
+static const char range_note[] = "range";
 
 int keep_open_folder(int dir_fd, const char *name)
 {
@@ -273,4 +274,54 @@ int keep_open_directory(struct keeper *keeper, const char *path, struct err *err
         return err_set(err, err_from_errno(errno), "cannot create the directory: %s",
                        err_errno_text(errno));
     return 0;
+}
+
+static bool is_empty(int folder)
+{
+    int copy = keep_open_folder(folder, ".");
+    cleanup_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return false;
+    return dir != NULL;
+}
+
+/* Which range the files have, as text; "" if none was noted. */
+static void read_note(const struct keeper *keeper, char *out_text, size_t size)
+{
+    cleanup_fd int fd = openat(keeper->directory, range_note, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t got = fd >= 0 ? read(fd, out_text, size - 1) : 0;
+
+    out_text[got > 0 ? got : 0] = '\0';
+}
+
+int keep_fits_range(struct keeper *keeper, bool has_range, struct err *err)
+{
+    const bool is_new = is_empty(keeper->rooms) && is_empty(keeper->layers);
+    char wanted[64] = "";
+    char noted[64];
+    cleanup_fd int fd = -1;
+
+    if (has_range)
+        snprintf(wanted, sizeof(wanted), "%u %u\n", keeper->first_uid, keeper->first_gid);
+    read_note(keeper, noted, sizeof(noted));
+    if (strcmp(wanted, noted) == 0)
+        return has_range;
+    if (!is_new && noted[0] != '\0')
+        return err_set(err, ERR_UNSUPPORTED,
+                       "the sandboxes in the directory have user ids that this user does not have "
+                       "any more (/etc/subuid, /etc/subgid, package uidmap)");
+    /* What was made without a range stays without. */
+    if (!is_new)
+        return 0;
+    (void)unlinkat(keeper->directory, range_note, 0);
+    if (!has_range)
+        return 0;
+    fd = openat(keeper->directory, range_note, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return fd >= 0 && write(fd, wanted, strlen(wanted)) == (ssize_t)strlen(wanted)
+               ? 1
+               : err_set(err, err_from_errno(errno), "cannot note the range of user ids: %s",
+                         err_errno_text(errno));
 }

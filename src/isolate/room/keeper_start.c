@@ -158,7 +158,8 @@ static int bear(const struct keeper *keeper, enum room_network network, struct k
 {
     const unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
                                 CLONE_NEWUTS | (network == ROOM_NETWORK_NONE ? CLONE_NEWNET : 0);
-    struct room_seed seed = {.has_range = keeper->abilities.ids == ROOM_IDS_RANGE,
+    struct room_seed seed = {.has_range = keeper->abilities.ids != ROOM_IDS_SINGLE,
+                             .has_mounts = keeper->abilities.ids == ROOM_IDS_RANGE,
                              .network = network,
                              .uid = geteuid(),
                              .gid = getegid(),
@@ -180,7 +181,7 @@ static int bear(const struct keeper *keeper, enum room_network network, struct k
     close(gate[1]);
     if (r == 0 && seed.has_range)
         r = keep_give_range(kept);
-    return r == 0 && seed.has_range ? keep_send_shared(keeper, kept->gate, kept->users) : r;
+    return r == 0 && seed.has_mounts ? keep_send_shared(keeper, kept->gate, kept->users) : r;
 }
 
 /* One that waits for its room. */
@@ -325,7 +326,8 @@ static struct room_birth new_birth(const struct keeper *keeper, enum room_networ
                                    int socket)
 {
     return (struct room_birth){
-        .has_range = keeper->abilities.ids == ROOM_IDS_RANGE,
+        .has_range = keeper->abilities.ids != ROOM_IDS_SINGLE,
+        .has_mounts = keeper->abilities.ids == ROOM_IDS_RANGE,
         .may_lack_landlock = keeper->is_degraded,
         .network = network,
         .socket = socket,

@@ -41,6 +41,7 @@ void keep_give_back_range(struct keeper *keeper, unsigned range)
     keeper->ranges[range / 8] &= (unsigned char)~(1U << (range % 8));
 }
 
+/* Range 0 are the numbers that the keeper has itself, its own and others: keeper_subids.c. */
 static int write_map(pid_t pid, const char *name, unsigned range)
 {
     char path[64];
@@ -49,8 +50,11 @@ static int write_map(pid_t pid, const char *name, unsigned range)
     int len;
 
     snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-    len = snprintf(map, sizeof(map), "0 %u %d",
-                   (unsigned)RANGE_FIRST + range * (unsigned)RANGE_SIZE, RANGE_SIZE);
+    if (range > 0)
+        len = snprintf(map, sizeof(map), "0 %u %d",
+                       (unsigned)RANGE_FIRST + range * (unsigned)RANGE_SIZE, RANGE_SIZE);
+    else
+        len = snprintf(map, sizeof(map), "0 0 1\n1 1 %d", RANGE_SIZE - 1);
     fd = open(path, O_WRONLY | O_CLOEXEC);
     return fd < 0 || write(fd, map, (size_t)len) != len ? errno : 0;
 }
@@ -115,7 +119,7 @@ static int translate_disk(int mount, int users)
 /* The descriptor to send, or -1 with errno. */
 static int prepare_tree(const struct room_birth *birth, size_t index, int users)
 {
-    if (!birth->has_range)
+    if (!birth->has_mounts)
         return fcntl(birth->trees[index], F_DUPFD_CLOEXEC, 0);
     if (index == ROOM_TREE_OWN && birth->has_disk)
         return translate_disk(birth->trees[index], users);
@@ -143,7 +147,7 @@ int keep_send_birth(const struct room_birth *birth, int gate, int users)
                     birth->is_ahead ? 0 : 1, 0) < 0)
         return errno;
     for (size_t i = 0; i < birth->tree_count; i++) {
-        const bool is_sent = birth->has_range && (i == ROOM_TREE_BASE || i == ROOM_TREE_USR);
+        const bool is_sent = birth->has_mounts && (i == ROOM_TREE_BASE || i == ROOM_TREE_USR);
         const bool has_tree = !is_sent && (i != ROOM_TREE_OWN || !birth->is_in_memory);
         cleanup_fd int tree = has_tree ? prepare_tree(birth, i, users) : -1;
 

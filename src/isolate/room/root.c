@@ -81,7 +81,7 @@ static int find_here(int directory, int *out_fd)
     return 0;
 }
 
-/* Without a range: with one they come as mounts. */
+/* If they do not come as mounts. */
 static int cut_trees(struct room_birth *birth)
 {
     for (size_t i = 0; i < birth->tree_count; i++) {
@@ -321,7 +321,7 @@ static int place_prepared(void)
 
 int room_build_root(struct room_birth *birth)
 {
-    int r = birth->has_range ? 0 : prepare_late(birth);
+    int r = birth->has_mounts ? 0 : prepare_late(birth);
 
     say(birth, "the root");
     if (r == 0 && birth->is_in_memory)

@@ -72,7 +72,10 @@ void about_capabilities(const struct call *call)
     json_put_str(&json, STR("version"), STR(GATEHOUSE_VERSION));
     json_put_bool(&json, STR("degraded"), has->is_degraded);
     json_put_str_lossy(&json, STR("weaker"), str_from(has->words));
-    json_put_str(&json, STR("user_ids"), has->ids == ROOM_IDS_RANGE ? STR("range") : STR("single"));
+    json_put_str(&json, STR("user_ids"),
+                 has->ids == ROOM_IDS_RANGE    ? STR("range")
+                 : has->ids == ROOM_IDS_SHARED ? STR("shared")
+                                               : STR("single"));
     json_put_bool(&json, STR("root"), has->is_root);
     json_put_bool(&json, STR("overlay"), has->has_overlay);
     json_put_bool(&json, STR("landlock"), has->has_landlock);

@@ -620,7 +620,7 @@ static void root_of_a_room_is_nobody_outside_and_a_command_is_not_root(void **st
         scene_start(&scene, (struct room_plan){.id = "root", .is_build = true}, &result), 0);
     room = result.room;
     if (result.reached.ids != ROOM_IDS_RANGE)
-        skip_because("a room without a range has one user");
+        skip_because("the system's files belong to nobody in a room of an ordinary user");
     scene_run(&scene, room,
               &(struct room_command){.shell =
                                          "id -u; touch /usr/bin/new /etc/new && echo made; "
@@ -640,6 +640,41 @@ static void root_of_a_room_is_nobody_outside_and_a_command_is_not_root(void **st
                  "touch /usr/bin/mine 2>/dev/null || echo refused; stat -c %U /usr/bin/env; "
                  "head -c 20 /proc/self/uid_map | tr -s ' ' | cut -d' ' -f2",
                  "refused\nroot\n0\n");
+}
+
+/* Of /etc/subuid: nobody in the room has the number of the service's user but its root. */
+static void with_a_range_of_its_user_a_command_is_somebody_else(void **state)
+{
+    static struct scene_result result;
+    struct scene_run run;
+    struct room *room = scene_room(&scene, "shared", &result);
+    char path[512];
+    struct stat about;
+
+    (void)state;
+    if (result.reached.ids != ROOM_IDS_SHARED)
+        skip_because("this user is root or has no range of ids");
+    assert_true(result.reached.is_degraded);
+    scene_expect(&scene, room,
+                 "id -u; kill -0 1 2>/dev/null || echo refused; stat -c %u /etc/passwd; "
+                 "touch /etc/new 2>/dev/null || echo refused; mkdir a; echo kept > a/note",
+                 "1000\nrefused\n0\nrefused\n");
+    snprintf(path, sizeof(path), "%s/rooms/shared/%s/home/user/a/note", scene.directory,
+             ROOM_UPPER_ROOT);
+    assert_int_equal(stat(path, &about), 0);
+    assert_true(about.st_uid != geteuid() && about.st_uid > UINT16_MAX);
+    assert_true(about.st_gid != getegid() && about.st_gid > UINT16_MAX);
+    scene_run(&scene, room,
+              &(struct room_command){.shell = "id -u; touch /etc/new && chown 1000:5 /etc/new && "
+                                              "echo given; cat /home/user/a/note; "
+                                              "mount -t tmpfs t /mnt 2>/dev/null || echo no mounts",
+                                     .is_root = true},
+              &run);
+    assert_string_equal(run.out.data, "0\ngiven\nkept\nno mounts\n");
+    scene_forget(&run);
+    scene_await(&scene, &result, room_stop(room, scene_on_done, &result));
+    room = scene_room(&scene, "shared", &result);
+    scene_expect(&scene, room, "cat a/note; stat -c %u:%g /etc/new", "kept\n1000:5\n");
 }
 
 /* ---- Ends ---- */
@@ -844,7 +879,7 @@ static void a_limit_that_cannot_be_held_is_refused(void **state)
     /* Allowed to be degraded, and recorded. */
     assert_int_equal(scene_start(&scene, plan, &result), 0);
     assert_true(result.reached.is_degraded && !result.reached.limits_disk);
-    assert_int_equal(result.reached.ids, ROOM_IDS_SINGLE);
+    assert_int_not_equal(result.reached.ids, ROOM_IDS_RANGE);
 }
 
 enum { MOST_LOOPS = 256 };
@@ -996,6 +1031,7 @@ TEST_MAIN(T(a_room_runs_commands_as_its_user),
           T(a_room_sees_nothing_of_the_host_and_of_its_neighbours),
           T(the_kernel_gives_a_command_nothing_more),
           T(root_of_a_room_is_nobody_outside_and_a_command_is_not_root),
+          T(with_a_range_of_its_user_a_command_is_somebody_else),
           T(nothing_is_left_when_a_service_is_killed),
           T(nothing_is_left_when_service_and_keeper_are_killed), T(rounds_of_kills_leave_nothing),
           T(a_service_is_told_when_its_keeper_dies), T(a_limit_that_cannot_be_held_is_refused),
