@@ -100,13 +100,11 @@ static const char *provider_of(const struct tool_call *call)
 /* Removes "." and "..", which lead nowhere beyond the workspace's root. */
 static void append_parts(struct str path, size_t root, char *out_name, size_t room)
 {
-    struct str part = STR_EMPTY;
-    bool has_more = true;
+    struct str part;
 
-    while (has_more) {
+    while (str_cut(&path, '/', &part)) {
         size_t len = strlen(out_name);
 
-        has_more = str_cut(&path, '/', &part);
         if (part.len == 0 || str_eq(part, STR(".")))
             continue;
         if (str_eq(part, STR(".."))) {
@@ -308,12 +306,10 @@ static void say_action(const struct tool_call *call, char out_words[WORDS_BYTES]
 /* Each line with a sign before it, as in a diff. */
 static int add_lines(struct buf *out, char sign, struct str text)
 {
-    struct str line = STR_EMPTY;
-    bool has_more = true;
+    struct str line;
     int r = 0;
 
-    while (has_more && r == 0) {
-        has_more = str_cut(&text, '\n', &line);
+    while (r == 0 && str_cut(&text, '\n', &line)) {
         r = buf_append_char(out, sign);
         if (r == 0)
             r = buf_append_str(out, line);
