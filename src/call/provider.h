@@ -40,7 +40,7 @@ struct provider_events {
     /* Called once. The result is a whole CallToolResult, even if the tool failed. */
     void (*on_done)(void *data, int error, struct str result);
     void *data;
-    const void *session;  /* that the call belongs to; only compared */
+    const void *session;  /* that the call belongs to */
     const char *decision; /* what allowed it, for the audit log; a static string */
     bool wants_progress;
 };

@@ -32,6 +32,7 @@ struct mcp_call *mcp_call_new(struct mcp_session *session, const struct mcp_enve
         .level = request->level,
         .capabilities = request->capabilities,
         .client = request->client,
+        .meta = json_get(request->params, STR("_meta")),
     };
     /* The session may be gone before the call. */
     if (!request->is_modern)
@@ -405,6 +406,11 @@ void mcp_call_refuse_uri(struct mcp_call *call, size_t index)
 void mcp_call_set_data(struct mcp_call *call, void *data)
 {
     call->data = data;
+}
+
+const struct json_value *mcp_call_meta(const struct mcp_call *call)
+{
+    return call->meta;
 }
 
 struct str mcp_call_client(const struct mcp_call *call)

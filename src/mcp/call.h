@@ -86,6 +86,9 @@ bool mcp_call_is_modern(const struct mcp_call *call);
 /* The origin passed to mcp_session_take(). */
 uint64_t mcp_call_origin(const struct mcp_call *call);
 
+/* The request's `_meta`, which the client may use for its own things; NULL without. */
+const struct json_value *mcp_call_meta(const struct mcp_call *call);
+
 /* For the host's own use. */
 void mcp_call_set_data(struct mcp_call *call, void *data);
 /* The name that the client gives itself, cut; empty: none. */

@@ -492,6 +492,14 @@ struct mcp_service *mcp_http_service(const struct mcp_http *http)
     return http->service;
 }
 
+struct str mcp_http_session_id(const struct mcp_call *call)
+{
+    struct mcp_session *session = mcp_call_session(call);
+    const struct mcp_http_client *client = session != NULL ? mcp_session_data(session) : NULL;
+
+    return client != NULL ? str_from(client->id) : STR_EMPTY;
+}
+
 size_t mcp_http_session_count(const struct mcp_http *http)
 {
     return http->sessions.count;

@@ -49,6 +49,8 @@ struct mcp_http_config {
      * ERR_UNAUTHORIZED if unknown, ERR_SCOPE_MISSING if not permitted. NULL: no token is required.
      */
     int (*authorize)(void *data, struct str token, struct str *out_principal);
+    /* A legacy session has ended, by its id; not inside a callback of it. Or NULL. */
+    void (*session_over)(void *data, struct str id);
     /* URL that tells clients how to get a token; or empty. */
     struct str resource_metadata;
 
@@ -85,6 +87,9 @@ struct mcp_service *mcp_http_service(const struct mcp_http *http);
  * nothing for a modern call, which ends with its stream.
  */
 void mcp_http_part(const struct mcp_call *call);
+
+/* Of the legacy session that the call belongs to; empty for a modern call, which has none. */
+struct str mcp_http_session_id(const struct mcp_call *call);
 
 size_t mcp_http_session_count(const struct mcp_http *http);
 

@@ -129,6 +129,8 @@ void mcp_http_reap(void *data)
         list_remove(&client->link);
         /* Cancels its calls and sends nothing. */
         mcp_session_free(client->session);
+        if (client->id[0] != '\0' && http->config.session_over != NULL)
+            http->config.session_over(http->config.data, str_from(client->id));
         mcp_http_forget_events(client);
         free(client);
     }

@@ -243,6 +243,7 @@ struct mcp_call {
 
     const struct json_value *capabilities; /* modern: the client's */
     struct str client;                     /* its name; or empty */
+    const struct json_value *meta;         /* or NULL */
     const struct json_value *raw_answers;
     unsigned needed; /* bits of enum mcp_asks: required but not declared */
     struct mcp_asking *asking;

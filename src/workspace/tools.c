@@ -37,6 +37,7 @@ struct tool_call {
     const struct json_value *arguments;
     uint64_t number;
     struct provider_events events;
+    const struct workspace_conversation *conversation; /* since it was started or refused */
     struct authority_note intent;
     struct loop_task refusal;
     struct err why; /* of the refusal */
@@ -88,6 +89,14 @@ static bool is_on(const struct tool_call *call, const char *name)
 
     (void)json_get_bool(call->arguments, str_from(name), &is_true);
     return is_true;
+}
+
+static const struct workspace_conversation *conversation_of(const struct tool_call *call,
+                                                            const void *session)
+{
+    const struct workspace_conversation *only = call->tools->config.only;
+
+    return only != NULL ? only : session;
 }
 
 /* ---- permission ---- */
@@ -374,7 +383,7 @@ static int note(const struct tool_call *call, const char *decision, struct autho
     size_t used;
     int r;
 
-    if (call->tools->config.recorded == NULL)
+    if (call->conversation->recorded == NULL)
         return 0;
     say_action(call, action);
     r = buf_append_str(&words, str_from(action));
@@ -391,18 +400,19 @@ static int note(const struct tool_call *call, const char *decision, struct autho
     note->operation = AUTHORITY_OP_EXECUTE;
     note->name = buf_view(&words);
     note->destination = STR(".");
-    return authority_note_call(call->tools->config.recorded, &about, note);
+    return authority_note_call(call->conversation->recorded, &about, note);
 }
 
 static void refused(void *data, const void *session, const struct permission_resource *resource,
                     const char *source, int code)
 {
+    struct tool_call *call = data;
     struct authority_note refusal = {
         .outcome = AUTHORITY_DENIED, .error = code, .policy_source = source};
 
-    (void)session;
     (void)resource;
-    (void)note(data, NULL, &refusal);
+    call->conversation = conversation_of(call, session);
+    (void)note(call, NULL, &refusal);
 }
 
 /* ---- running ---- */
@@ -422,6 +432,8 @@ static void end_call(struct tool_call *call, const struct err *err, struct str o
         outcome.reason = err_text(err->code);
     }
     (void)note(call, call->events.decision, &outcome);
+    if (call->conversation->running != NULL)
+        --*call->conversation->running;
     if (err != NULL && err->code == ERR_CANCELLED)
         r = err->code;
     else
@@ -459,7 +471,7 @@ static int write_call(const struct tool_call *call, struct buf *out)
     json_writer_init(&json, out);
     json_begin_object(&json);
     json_put_str(&json, STR("tool"), call->tool->name);
-    json_put_str(&json, STR("key"), str_from(call->tools->config.key));
+    json_put_str(&json, STR("key"), str_from(call->conversation->key));
     json_key(&json, STR("arguments"));
     json_write_value(&json, call->arguments);
     json_end_object(&json);
@@ -476,6 +488,9 @@ static uint64_t start(void *data, const struct provider_events *events)
     int r;
 
     call->events = *events;
+    call->conversation = conversation_of(call, events->session);
+    if (call->conversation->running != NULL)
+        ++*call->conversation->running;
     call->intent =
         (struct authority_note){.outcome = AUTHORITY_INTENT, .policy_source = events->decision};
     r = note(call, events->decision, &call->intent);

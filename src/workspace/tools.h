@@ -17,13 +17,20 @@
 
 struct workspace_tools;
 
+/* Whom a workspace belongs to. Must not change. */
+struct workspace_conversation {
+    const char *key;                  /* of the workspace */
+    struct authority_scope *recorded; /* where audit records go; NULL: none are written */
+    unsigned *running; /* counts calls at work: until they have ended, it must stay; or NULL */
+};
+
 struct workspace_tools_config {
     struct workspace_client *client;
     struct loop *loop;
     enum workspace_provider provider;
-    const char *key;                  /* of the conversation; must outlive it */
-    enum toolresult_form form;        /* of results and errors */
-    struct authority_scope *recorded; /* where audit records go; NULL: none are written */
+    enum toolresult_form form; /* of results and errors */
+    /* NULL: the session of each call is its struct workspace_conversation. */
+    const struct workspace_conversation *only;
 };
 
 int workspace_tools_new(const struct workspace_tools_config *config,

@@ -39,6 +39,7 @@ struct calls {
     struct screen_tools *screen; /* NULL without a screen */
     struct browser_tools *browser;
     struct workspace_tools *workspace;
+    struct workspace_conversation conversation; /* the only one: there is one client */
     struct open_questions questions;
     struct provider_use providers[5];
     size_t provider_count;
@@ -398,13 +399,14 @@ static int make_workspace(struct calls *calls)
         .client = config->workspace,
         .loop = config->loop,
         .provider = config->workspace_provider,
-        .key = "mcp", /* there is one client */
         .form = config->result_form,
-        .recorded = config->files,
+        .only = &calls->conversation,
     };
     int r;
 
     if (config->workspace != NULL) {
+        calls->conversation =
+            (struct workspace_conversation){.key = "mcp", .recorded = config->files};
         r = workspace_tools_new(&tools, &calls->workspace, NULL);
         calls->providers[calls->provider_count++] =
             (struct provider_use){&workspace_family, calls->workspace};

@@ -45,6 +45,23 @@ static int begin_small(void **state)
         &(struct mcp_http_config){.max_sessions = 2, .max_requests = 3, .idle_ms = 10 * MINUTE_MS});
 }
 
+static char over[2][64]; /* ids of sessions */
+static size_t over_count;
+
+static void note_over(void *data, struct str id)
+{
+    (void)data;
+    assert_true(over_count < array_size(over));
+    snprintf(over[over_count++], sizeof(over[0]), "%.*s", STR_ARG(id));
+}
+
+static int begin_noted(void **state)
+{
+    (void)state;
+    over_count = 0;
+    return begin_with(&(struct mcp_http_config){.session_over = note_over});
+}
+
 static int end(void **state)
 {
     (void)state;
@@ -96,6 +113,26 @@ static void the_end_of_a_session_ends_its_calls_and_streams(void **state)
     assert_true(mcp_http_is_over(&other));
     assert_int_equal(fixture->cancelled, 1);
     assert_int_equal(fixture->parked_count, 0);
+}
+
+static void a_host_is_told_which_session_is_over(void **state)
+{
+    char id[64];
+
+    (void)state;
+    mcp_http_open_session(&client, NEW);
+    memcpy(other.session, client.session, sizeof(other.session));
+    assert_int_equal(mcp_http_call_legacy(&other, 1, "talk", "{}"), 200);
+    snprintf(id, sizeof(id), "%.*s", STR_ARG(mcp_http_session_id(fixture->parked[0])));
+    assert_non_null(strstr(client.session, id));
+    assert_int_equal(mcp_http_delete(&client), 204);
+    assert_int_equal(over_count, 1);
+    assert_string_equal(over[0], id);
+    mcp_http_open_session(&client, NEW);
+    assert_int_equal(mcp_http_call_modern(&other, "wait", "{}"), 0);
+    assert_int_equal(mcp_http_session_id(fixture->parked[0]).len, 0);
+    mcp_http_close(fixture->endpoint);
+    assert_int_equal(over_count, 2); /* a request of its own has no session */
 }
 
 static void a_session_is_of_no_use_to_another(void **state)
@@ -358,11 +395,12 @@ static void closing_answers_those_who_wait(void **state)
 
 #define CASE(name)   cmocka_unit_test_setup_teardown(name, begin, end)
 #define TOKENS(name) cmocka_unit_test_setup_teardown(name, begin_with_tokens, end)
+#define NOTED(name)  cmocka_unit_test_setup_teardown(name, begin_noted, end)
 #define SMALL(name)  cmocka_unit_test_setup_teardown(name, begin_small, end)
 TEST_MAIN(CASE(a_request_names_its_session), CASE(an_ended_session_is_gone),
           CASE(the_end_of_a_session_ends_its_calls_and_streams),
-          TOKENS(a_session_is_of_no_use_to_another), CASE(a_handshake_that_fails_opens_none),
-          CASE(a_second_handshake_is_another_session),
+          NOTED(a_host_is_told_which_session_is_over), TOKENS(a_session_is_of_no_use_to_another),
+          CASE(a_handshake_that_fails_opens_none), CASE(a_second_handshake_is_another_session),
           SMALL(the_session_that_was_idle_longest_makes_room), SMALL(sessions_in_use_do_not),
           SMALL(too_many_requests_are_turned_away), SMALL(a_call_that_its_client_cancels_is_over),
           SMALL(a_session_that_nobody_uses_ends), SMALL(one_whose_client_listens_does_not),
