@@ -14,12 +14,25 @@ const struct option agent_options[AGENT_OPTIONS] = {
                                         "~/.local/state/gatehouse)"},
 };
 
+static const char *const workspaces[] = {"isolated", "n8n-sandbox", "daytona", NULL};
+
 static const struct option add_options[AGENT_ADD_OPTIONS] = {
     [AGENT_ADD_TOOLS] = {.name = "tools",
                          .type = OPTION_LIST,
                          .placeholder = "GROUP",
                          .help = "tools that the agent may use: read, write, shell, screen, "
                                  "browser, other; repeatable or comma-separated (default: all)"},
+    [AGENT_ADD_WORKSPACE] = {.name = "workspace",
+                             .type = OPTION_CHOICE,
+                             .choices = workspaces,
+                             .placeholder = "PROVIDER",
+                             .help = "give the agent a workspace of its own for each conversation, "
+                                     "instead of the machine"},
+    [AGENT_ADD_ASK] = {.name = "ask",
+                       .type = OPTION_LIST,
+                       .placeholder = "GROUP",
+                       .help = "tools of the workspace that need your permission each time: read, "
+                               "write, shell; repeatable or comma-separated"},
 };
 
 static const struct option list_options[AGENT_LIST_OPTIONS] = {

@@ -5,10 +5,10 @@
 
 enum { KEY_CHARS = 32 };
 
-int agentkey_create(struct store *store, int64_t user, struct str name, unsigned groups,
-                    int64_t now_wall_ms, struct secret *out_key, struct err *err)
+int agentkey_create(struct store *store, struct str name, const struct store_agent *wanted,
+                    struct secret *out_key, struct err *err)
 {
-    struct store_agent agent = {.user = user, .groups = groups, .created_ms = now_wall_ms};
+    struct store_agent agent = *wanted;
     unsigned char digest[SHA256_BYTES];
     struct sha256 hash;
     int r;

@@ -7,10 +7,11 @@
 #include "store/store.h"
 
 /*
- * Adds an agent of this name, with a new key in *out_key, to be shown once. ERR_INVALID_ARGUMENT
- * for a name that could not be shown; ERR_ALREADY_EXISTS. Durable when it returns.
+ * Adds an agent of this name, with a new key in *out_key, to be shown once; `wanted` has the rest.
+ * ERR_INVALID_ARGUMENT for a name that could not be shown; ERR_ALREADY_EXISTS. Durable when it
+ * returns.
  */
-int agentkey_create(struct store *store, int64_t user, struct str name, unsigned groups,
-                    int64_t now_wall_ms, struct secret *out_key, struct err *err);
+int agentkey_create(struct store *store, struct str name, const struct store_agent *wanted,
+                    struct secret *out_key, struct err *err);
 
 #endif

@@ -18,9 +18,12 @@ enum {
 
 /*
  * The primary keys of machines are users: each has one. Version 1 had logins that say nothing about
- * themselves; their browsers log in again. Versions 3 and 4 add tables.
+ * themselves; their browsers log in again. Versions 3 and 4 add tables, and 5 workspaces of agents.
  */
-static const char *const upgrades[] = {"DROP TABLE logins;", "", ""};
+static const char *const upgrades[] = {
+    "DROP TABLE logins;", "", "",
+    "ALTER TABLE agents ADD COLUMN workspace TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE agents ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;"};
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS users("
@@ -44,7 +47,8 @@ static const char tables[] =
     " id INTEGER PRIMARY KEY AUTOINCREMENT,"
     " user INTEGER NOT NULL REFERENCES users(id) ON DELETE CASCADE, name TEXT NOT NULL,"
     " key_digest BLOB NOT NULL UNIQUE, groups INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
-    " UNIQUE(user, name)) STRICT;"
+    " workspace TEXT NOT NULL DEFAULT '', asks INTEGER NOT NULL DEFAULT 0, UNIQUE(user, name))"
+    " STRICT;"
     "CREATE TABLE IF NOT EXISTS credentials("
     " id TEXT PRIMARY KEY, user INTEGER NOT NULL REFERENCES users(id) ON DELETE CASCADE,"
     " name TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL, created_ms INTEGER NOT NULL)"
@@ -77,6 +81,8 @@ static const char tables[] =
 
 static const struct database_schema schema = {
     .version = 1 + array_size(upgrades), .tables = tables, .upgrades = upgrades};
+
+#define AGENT_COLUMNS "id, user, groups, created_ms, name, workspace, asks"
 
 /* ---- writes ---- */
 
@@ -172,7 +178,7 @@ void store_write_later(struct store *store, const struct database_write *write, 
 
 static int prepare(struct store *store)
 {
-    static const char agent[] = "SELECT id, user, groups, created_ms, name FROM agents WHERE %s";
+    static const char agent[] = "SELECT " AGENT_COLUMNS " FROM agents WHERE %s";
     char sql[sizeof(agent) + 32];
     int code;
 
@@ -408,25 +414,30 @@ int store_each_files_off(struct store *store, void (*take)(void *data, int64_t u
 static void read_agent(sqlite3_stmt *row, struct store_agent *out_agent)
 {
     const char *name = (const char *)sqlite3_column_text(row, 4);
+    const char *workspace = (const char *)sqlite3_column_text(row, 5);
 
     *out_agent = (struct store_agent){.id = sqlite3_column_int64(row, 0),
                                       .user = sqlite3_column_int64(row, 1),
                                       .groups = (unsigned)sqlite3_column_int64(row, 2),
+                                      .asks = (unsigned)sqlite3_column_int64(row, 6),
                                       .created_ms = sqlite3_column_int64(row, 3)};
     snprintf(out_agent->name, sizeof(out_agent->name), "%s", name != NULL ? name : "");
+    snprintf(out_agent->workspace, sizeof(out_agent->workspace), "%s",
+             workspace != NULL ? workspace : "?"); /* one that nobody offers */
 }
 
 int store_add_agent(struct store *store, const struct store_agent *agent,
                     const unsigned char digest[SHA256_BYTES], struct err *err)
 {
     const struct database_write write = {
-        .sql = "INSERT INTO agents(user, name, key_digest, groups, created_ms)"
-               " SELECT ?1, ?2, ?3, ?4, ?5"
+        .sql = "INSERT INTO agents(user, name, key_digest, groups, created_ms, workspace, asks)"
+               " SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8"
                " WHERE (SELECT count(*) FROM agents WHERE user=?1) < ?6",
         .values = {DATABASE_VALUE_NUMBER(agent->user), DATABASE_VALUE_TEXT(agent->name),
                    DATABASE_VALUE_DIGEST(digest), DATABASE_VALUE_NUMBER(agent->groups),
                    DATABASE_VALUE_NUMBER(agent->created_ms),
-                   DATABASE_VALUE_NUMBER(STORE_MAX_AGENTS)}};
+                   DATABASE_VALUE_NUMBER(STORE_MAX_AGENTS), DATABASE_VALUE_TEXT(agent->workspace),
+                   DATABASE_VALUE_NUMBER(agent->asks)}};
     int r = database_execute(store->writer, &write);
 
     if (r == ERR_ALREADY_EXISTS)
@@ -468,8 +479,7 @@ int store_each_agent(struct store *store, void (*take)(void *data, const struct 
 {
     struct agent_taker taker = {take, data};
 
-    return database_each(store->reader,
-                         "SELECT id, user, groups, created_ms, name FROM agents ORDER BY name",
+    return database_each(store->reader, "SELECT " AGENT_COLUMNS " FROM agents ORDER BY name",
                          take_agent, &taker);
 }
 

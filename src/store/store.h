@@ -31,6 +31,7 @@ enum {
     STORE_ADDRESS_BYTES = 64,
     STORE_BROWSER_BYTES = 256,
     STORE_URL_BYTES = 512,
+    STORE_WORKSPACE_BYTES = 16, /* of the name of a provider */
     STORE_LINK_MS = 15 * 60 * 1000,
 };
 
@@ -173,8 +174,10 @@ struct store_agent {
     int64_t id;
     int64_t user;
     unsigned groups; /* bits, see gateway/toolset.h */
+    unsigned asks;   /* those of them that the user is asked about; of a workspace */
     int64_t created_ms;
     char name[STORE_MAX_NAME_BYTES + 1];
+    char workspace[STORE_WORKSPACE_BYTES]; /* the provider that serves it; empty: the machine */
 };
 
 /* ERR_ALREADY_EXISTS for a name in use. Durable when it returns. */

@@ -42,9 +42,14 @@ struct program {
 
 /* ---- from the command line ---- */
 
-static int read_groups(const struct option_values *values, unsigned *out_groups, struct err *err)
+enum {
+    WORKSPACE_GROUPS = TOOLSET_FILES | TOOLSET_GROUP(CATALOG_SHELL),
+};
+
+static int read_groups(const struct option_values *values, size_t option, unsigned *out_groups,
+                       struct err *err)
 {
-    const struct option_list list = options_list(values, AGENT_ADD_TOOLS);
+    const struct option_list list = options_list(values, option);
     unsigned chosen = 0;
 
     for (size_t i = 0; i < list.count; i++) {
@@ -55,11 +60,34 @@ static int read_groups(const struct option_values *values, unsigned *out_groups,
                 bit = toolset_groups[j].bit;
         if (bit == 0)
             return err_set(err, ERR_INVALID_OPTION,
-                           "--tools: '%s' is not read, write, shell, screen, browser or other",
-                           list.items[i]);
+                           "--%s: '%s' is not read, write, shell, screen, browser or other",
+                           option == AGENT_ADD_ASK ? "ask" : "tools", list.items[i]);
         chosen |= bit;
     }
-    *out_groups = list.count > 0 ? chosen : TOOLSET_ALL_GROUPS;
+    *out_groups = chosen;
+    return 0;
+}
+
+static int read_scope(const struct option_values *values, struct store_agent *agent,
+                      struct err *err)
+{
+    const char *workspace = options_text(values, AGENT_ADD_WORKSPACE);
+    unsigned all = workspace != NULL ? WORKSPACE_GROUPS : TOOLSET_ALL_GROUPS;
+    int r = read_groups(values, AGENT_ADD_TOOLS, &agent->groups, err);
+
+    if (r == 0)
+        r = read_groups(values, AGENT_ADD_ASK, &agent->asks, err);
+    if (r < 0)
+        return r;
+    if (workspace == NULL && agent->asks != 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--ask is for --workspace: a machine decides itself what it asks about");
+    if (((agent->groups | agent->asks) & ~all) != 0)
+        return err_set(err, ERR_INVALID_OPTION, "a workspace has only read, write and shell");
+    agent->groups = agent->groups != 0 ? agent->groups : all;
+    if ((agent->asks & ~agent->groups) != 0)
+        return err_set(err, ERR_INVALID_OPTION, "--ask is for groups that --tools allows");
+    snprintf(agent->workspace, sizeof(agent->workspace), "%s", workspace != NULL ? workspace : "");
     return 0;
 }
 
@@ -89,13 +117,13 @@ static int add(struct program *program, struct err *err)
 {
     const char *name = options_argument(program->values, AGENT_ARGUMENT_NAME);
     cleanup_secret struct secret key = SECRET_INIT;
-    unsigned groups_chosen = 0;
+    struct store_agent wanted = {.user = program->user.id,
+                                 .created_ms = clock_wall_ms(&clock_system)};
     struct str text;
-    int r = read_groups(program->values, &groups_chosen, err);
+    int r = read_scope(program->values, &wanted, err);
 
     if (r == 0)
-        r = agentkey_create(program->store, program->user.id, str_from(name), groups_chosen,
-                            clock_wall_ms(&clock_system), &key, err);
+        r = agentkey_create(program->store, str_from(name), &wanted, &key, err);
     if (r == ERR_INVALID_ARGUMENT)
         r = err->code = ERR_INVALID_OPTION; /* here it came from the command line */
     if (r < 0)
@@ -122,7 +150,18 @@ static void list_text(struct output *output, const struct store_agent *agent)
             output_printf(output, "%s%s", comma, toolset_groups[i].name);
             comma = ",";
         }
-    output_printf(output, "\n");
+    output_printf(output, "%s%s\n", agent->workspace[0] != '\0' ? "\tworkspace: " : "",
+                  agent->workspace);
+}
+
+static void list_groups(struct json_writer *json, struct str key, unsigned groups)
+{
+    json_key(json, key);
+    json_begin_array(json);
+    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
+        if ((groups & toolset_groups[i].bit) != 0)
+            json_write_str(json, str_from(toolset_groups[i].name));
+    json_end_array(json);
 }
 
 static void list_json(struct json_writer *json, const struct store_agent *agent)
@@ -132,12 +171,11 @@ static void list_json(struct json_writer *json, const struct store_agent *agent)
     clock_format_iso(agent->created_ms, created);
     json_begin_object(json);
     json_put_str(json, STR("name"), str_from(agent->name));
-    json_key(json, STR("tools"));
-    json_begin_array(json);
-    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
-        if ((agent->groups & toolset_groups[i].bit) != 0)
-            json_write_str(json, str_from(toolset_groups[i].name));
-    json_end_array(json);
+    list_groups(json, STR("tools"), agent->groups);
+    if (agent->workspace[0] != '\0') {
+        json_put_str(json, STR("workspace"), str_from(agent->workspace));
+        list_groups(json, STR("asks"), agent->asks);
+    }
     json_put_str(json, STR("created"), str_from(created));
     json_end_object(json);
 }

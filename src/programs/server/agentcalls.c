@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of agents, passed to the user's machine; its questions, passed to the agent's user. */
+/* Calls of agents, passed to the user's machine or to a workspace; questions, to the agent's user.
+ */
 #include "programs/server/agents_internal.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ enum {
 struct agent_call {
     struct agent_door *door;
     struct mcp_call *call;
-    uint64_t hub_id;   /* 0: the machine does not work on it */
+    uint64_t number;   /* at the machine or the workspace; 0: neither works on it */
     uint64_t shown;    /* on the page */
     uint64_t question; /* open on the page; or 0 */
     unsigned rounds;
@@ -217,7 +218,7 @@ static void on_done(void *data, const struct err *err, const struct json_value *
     struct agent_call *work = data;
     struct question question;
 
-    work->hub_id = 0;
+    work->number = 0;
     if (err != NULL)
         fail(work, err);
     else if (question_read(&arena, result, &question))
@@ -242,7 +243,7 @@ static void on_progress(void *data, int64_t done, int64_t total, const char *wha
 
 static const struct hub_call_events call_events = {.done = on_done, .progress = on_progress};
 
-static void send_call(struct agent_call *work, struct str confirmation)
+static void send_to_machine(struct agent_call *work, struct str confirmation)
 {
     const struct mcp_request *request = mcp_call_request(work->call);
     const struct hub_call_request call = {
@@ -256,15 +257,59 @@ static void send_call(struct agent_call *work, struct str confirmation)
     struct err err = ERR_INIT;
     uint64_t id = 0;
 
-    work->rounds++;
     if (hub_call(hub_of(work), &call, &call_events, work, &id, &err) < 0)
         fail(work, &err);
     else if (id != 0) { /* else it was answered, and is gone */
-        work->hub_id = id;
+        work->number = id;
         board_set_request(board_of(work), work->door->agent.user, work->shown,
                           hub_request_id(hub_of(work), id));
     }
     hubhttp_reschedule(gateway);
+}
+
+static void send_to_workspace(struct agent_call *work, struct str confirmation)
+{
+    const struct mcp_request *request = mcp_call_request(work->call);
+    const struct json_value *meta = mcp_call_meta(work->call);
+    struct conversations_call call = {
+        .agent = &work->door->agent,
+        .session = mcp_http_session_id(work->call),
+        .name = STR_EMPTY,
+        .client = mcp_call_client(work->call),
+        .tool = request->tool.tool,
+        .arguments = request->tool.arguments,
+        .confirmation = confirmation,
+    };
+    struct err err = ERR_INIT;
+    uint64_t number = 0;
+
+    if (meta != NULL)
+        (void)json_get_str(meta, STR("gatehouse/conversation"), &call.name);
+    if (conversations_call(work->door->agents->config.conversations, &call, &call_events, work,
+                           &number, &err) < 0)
+        fail(work, &err);
+    else if (number != 0) /* as above */
+        work->number = number;
+}
+
+static void send_call(struct agent_call *work, struct str confirmation)
+{
+    work->rounds++;
+    if (agent_has_workspace(work->door))
+        send_to_workspace(work, confirmation);
+    else
+        send_to_machine(work, confirmation);
+}
+
+/* Neither the machine nor the page answers any more. */
+static void withdraw(const struct agent_call *work)
+{
+    if (work->number != 0 && agent_has_workspace(work->door))
+        conversations_cancel(work->door->agents->config.conversations, work->number);
+    else if (work->number != 0)
+        hub_cancel(hub_of(work), work->number);
+    if (work->question != 0)
+        board_withdraw(board_of(work), work->door->agent.user, work->question);
 }
 
 /* The user does not want it to go on. A question to the agent's user ends by itself. */
@@ -273,12 +318,9 @@ static bool on_stop(void *data)
     struct agent_call *work = data;
     struct err err = ERR_INIT;
 
-    if (work->hub_id == 0 && work->question == 0)
+    if (work->number == 0 && work->question == 0)
         return false;
-    if (work->hub_id != 0)
-        hub_cancel(hub_of(work), work->hub_id);
-    if (work->question != 0)
-        board_withdraw(board_of(work), work->door->agent.user, work->question);
+    withdraw(work);
     err_set(&err, ERR_CANCELLED, "the user stopped this call on the server's page");
     fail(work, &err);
     return true;
@@ -326,10 +368,7 @@ static void on_cancel(void *data, struct mcp_call *call)
     struct err err = ERR_INIT;
 
     (void)data;
-    if (work->hub_id != 0)
-        hub_cancel(hub_of(work), work->hub_id);
-    if (work->question != 0)
-        board_withdraw(board_of(work), work->door->agent.user, work->question);
+    withdraw(work);
     count(work, METRICS_CANCELLED);
     board_end_call(board_of(work), work->door->agent.user, work->shown, NULL, "cancelled");
     free(work);

@@ -41,7 +41,25 @@ static void release_offer(void *data)
     free(offered);
 }
 
-static int make_offer(const struct agent_door *door, struct mcp_offer *out_offer)
+/* Those of a workspace do not depend on the machine. */
+static int offer_workspace(const struct agent_door *door, struct mcp_offer *out_offer)
+{
+    struct offered *offered =
+        calloc(1, sizeof(*offered) + workspace_tool_count * sizeof(offered->tools[0]));
+
+    if (offered == NULL)
+        return ERR_NO_MEMORY;
+    for (size_t i = 0; i < workspace_tool_count; i++)
+        if (conversations_offer(&door->agent, &workspace_tools[i]))
+            offered->tools[offered->count++] = &workspace_tools[i];
+    *out_offer = (struct mcp_offer){.tools = offered->tools,
+                                    .tool_count = offered->count,
+                                    .release = release_offer,
+                                    .data = offered};
+    return 0;
+}
+
+static int offer_machine(const struct agent_door *door, struct mcp_offer *out_offer)
 {
     struct hub *hub = hubhttp_hub(door->agents->config.gateway);
     unsigned groups = 0;
@@ -61,6 +79,12 @@ static int make_offer(const struct agent_door *door, struct mcp_offer *out_offer
                                     .release = release_offer,
                                     .data = offered};
     return 0;
+}
+
+static int make_offer(const struct agent_door *door, struct mcp_offer *out_offer)
+{
+    return agent_has_workspace(door) ? offer_workspace(door, out_offer)
+                                     : offer_machine(door, out_offer);
 }
 
 static void renew_offer(struct agent_door *door)
@@ -95,7 +119,8 @@ void agents_changed(struct agents *agents, int64_t user)
         struct agent_door *door = list_entry(node, struct agent_door, user_node);
 
         list_remove(&door->stale_node);
-        list_append(&agents->stale, &door->stale_node);
+        if (!agent_has_workspace(door))
+            list_append(&agents->stale, &door->stale_node);
     }
     if (!agents->is_closed)
         loop_defer(agents->config.loop, &agents->refresh);
@@ -114,6 +139,14 @@ static int authorize(void *data, struct str token, struct str *out_principal)
     return 0;
 }
 
+static void on_session_over(void *data, struct str id)
+{
+    const struct agent_door *door = data;
+
+    if (agent_has_workspace(door))
+        conversations_end_session(door->agents->config.conversations, door->agent.id, id);
+}
+
 static int open_door(struct agents *agents, struct agent_door *door)
 {
     int r;
@@ -123,8 +156,12 @@ static int open_door(struct agents *agents, struct agent_door *door)
         .name = STR("gatehouse"),
         .title = STR("Gatehouse"),
         .version = STR(GATEHOUSE_VERSION),
-        .instructions = STR("Tools of the user's machine. They are there while it is connected."),
-        .has_tool_changes = true,
+        .instructions =
+            agent_has_workspace(door)
+                ? STR("Tools of a workspace: files and commands of your own, apart from the user's "
+                      "machine. Everything in it is gone when the conversation ends.")
+                : STR("Tools of the user's machine. They are there while it is connected."),
+        .has_tool_changes = !agent_has_workspace(door),
         .is_one_of_many = true,
     };
     r = make_offer(door, &door->server.offer);
@@ -135,6 +172,7 @@ static int open_door(struct agents *agents, struct agent_door *door)
                                                .host = &agentcalls_host,
                                                .data = door,
                                                .authorize = authorize,
+                                               .session_over = on_session_over,
                                                .max_sessions = MAX_SESSIONS,
                                                .max_requests = MAX_REQUESTS,
                                                .max_kept_bytes = MAX_UNREAD_BYTES},
@@ -249,6 +287,8 @@ static void end_door(struct agents *agents, struct agent_door *door)
     door->is_over = true;
     unlist_door(agents, door);
     mcp_http_close(door->mcp);
+    if (agent_has_workspace(door))
+        conversations_end_agent(agents->config.conversations, door->agent.id);
     list_append(&agents->over, &door->node);
 }
 

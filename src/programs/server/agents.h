@@ -2,7 +2,8 @@
 /*
  * MCP for agents: a bearer key, or a token of OAuth, is an agent of one user, and each agent has an
  * MCP endpoint of its own, with the tools that the user's machine offers and its key allows. The
- * tools come and go with the machine.
+ * tools come and go with the machine. A key may be for a workspace instead, which has tools of its
+ * own.
  */
 #ifndef PROGRAMS_SERVER_AGENTS_H
 #define PROGRAMS_SERVER_AGENTS_H
@@ -12,6 +13,7 @@
 #include "loop/loop.h"
 #include "net/http/exchange.h"
 #include "programs/server/board.h"
+#include "programs/server/conversations.h"
 #include "programs/server/oauth.h"
 #include "store/store.h"
 
@@ -25,6 +27,7 @@ struct agents_config {
     struct board *board; /* where the page shows calls and asks */
     struct metrics *metrics;
     struct oauth *oauth;
+    struct conversations *conversations; /* those of workspaces */
     /* Somebody shows a key that nobody has: false after it answered that this is too much. */
     bool (*admit)(void *data, struct exchange *exchange, bool is_known);
     void *data;

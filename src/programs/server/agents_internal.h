@@ -22,6 +22,12 @@ struct agent_door {
     bool is_over; /* its key was revoked */
 };
 
+/* Its calls go to a workspace, and never to the machine. */
+static inline bool agent_has_workspace(const struct agent_door *door)
+{
+    return door->agent.workspace[0] != '\0';
+}
+
 /* The doors of one user. */
 struct agents_user {
     int64_t id;

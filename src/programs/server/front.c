@@ -11,6 +11,7 @@
 #include "net/http/server.h"
 #include "programs/server/agents.h"
 #include "programs/server/board.h"
+#include "programs/server/conversations.h"
 #include "programs/server/hostfs.h"
 #include "programs/server/logins.h"
 #include "programs/server/metrics.h"
@@ -40,6 +41,7 @@ struct front {
     struct oauth oauth;
     struct hubhttp *gateway;
     struct agents *agents;
+    struct conversations *conversations;
     struct board *board;
     struct pageapi pageapi;
     struct hostfsapi *hostfs;
@@ -568,6 +570,7 @@ static void close_all(struct front *front)
 {
     front->is_closed = true;
     agents_close(front->agents);
+    conversations_close(front->conversations);
     board_close(front->board);
     hubhttp_close(front->gateway);
     httpserver_shutdown(front->server, SHUTDOWN_MS, on_shutdown, front);
@@ -580,6 +583,7 @@ static void look(void *data)
 
     if (!front->is_closed) {
         hub_count(hubhttp_hub(front->gateway), &counts);
+        counts.calls += conversations_call_count(front->conversations);
         if (counts.calls > 0 && loop_now_ms(front->config.loop) < front->calls_until_ms)
             return;
         timer_stop(&front->look);
@@ -678,6 +682,11 @@ static void tell_machine(void *data, int64_t user)
     pageapi_tell_machine(&((struct front *)data)->pageapi, user);
 }
 
+static void on_workspaces(void *data, int64_t user)
+{
+    pageapi_tell_workspaces(&((struct front *)data)->pageapi, user);
+}
+
 static int make_page(struct front *front)
 {
     int r = board_new(&(struct board_config){.loop = front->config.loop,
@@ -739,6 +748,15 @@ static int make_parts(struct front *front)
     if (r == 0)
         r = restore(front);
     if (r == 0)
+        r = conversations_new(&(struct conversations_config){.loop = config->loop,
+                                                             .log = config->log,
+                                                             .store = config->store,
+                                                             .audit = config->audit,
+                                                             .offer = config->workspaces,
+                                                             .changed = on_workspaces,
+                                                             .data = front},
+                              &front->conversations, NULL);
+    if (r == 0)
         r = agents_new(&(struct agents_config){.loop = config->loop,
                                                .log = config->log,
                                                .store = config->store,
@@ -746,6 +764,7 @@ static int make_parts(struct front *front)
                                                .board = front->board,
                                                .metrics = &front->metrics,
                                                .oauth = &front->oauth,
+                                               .conversations = front->conversations,
                                                .admit = admit,
                                                .data = front},
                        &front->agents);
@@ -764,7 +783,8 @@ static int make_parts(struct front *front)
                                       .logins = &front->logins,
                                       .store = config->store,
                                       .gateway = front->gateway,
-                                      .board = front->board};
+                                      .board = front->board,
+                                      .conversations = front->conversations};
     return r;
 }
 
@@ -806,6 +826,7 @@ void front_free(struct front *front)
     oauth_done(&front->oauth);
     agents_free(front->agents);
     front->agents = NULL;
+    conversations_free(front->conversations);
     if (front->board != NULL)
         board_close(front->board);
     hubhttp_free(front->gateway);

@@ -13,6 +13,7 @@
 #include "programs/server/certificate.h"
 #include "programs/server/hostfsstart.h"
 #include "programs/server/proxies.h"
+#include "programs/server/workspacestart.h"
 #include "session/serveraudit.h"
 #include "store/store.h"
 
@@ -28,7 +29,8 @@ struct front_config {
     struct certificate *certificate; /* or NULL: no TLS */
     const char *public_url;          /* or NULL */
     struct str static_key;
-    struct hostfs_tenants *tenants;     /* of host.fs */
+    struct hostfs_tenants *tenants; /* of host.fs */
+    const struct workspace_offer *workspaces;
     const struct secret *metrics_token; /* NULL: /metrics is for this machine only */
     int64_t timeout_ms;
     void (*on_end)(void *data); /* after front_stop() */

@@ -158,8 +158,11 @@ static struct hostfslink *find_link(struct hostfsapi *api, int64_t user)
     return NULL;
 }
 
-static unsigned access_of(unsigned groups)
+/* A key for a workspace has nothing here. */
+static unsigned access_of(const struct store_agent *agent)
 {
+    unsigned groups = agent->workspace[0] == '\0' ? agent->groups : 0;
+
     return ((groups & TOOLSET_GROUP(CATALOG_FILESYSTEM_READ)) != 0 ? HOSTFS_MAY_READ : 0U) |
            ((groups & TOOLSET_GROUP(CATALOG_FILESYSTEM_WRITE)) != 0 ? HOSTFS_MAY_WRITE : 0U);
 }
@@ -188,7 +191,7 @@ static int find_known(struct hostfsapi *api, struct str token, struct known *out
     if (r < 0)
         return r;
     out_known->link = find_link(api, agent.user);
-    out_known->access = access_of(agent.groups);
+    out_known->access = access_of(&agent);
     known = malloc(sizeof(*known));
     if (known == NULL)
         return 0;
@@ -207,7 +210,7 @@ static int find_granted(struct hostfsapi *api, struct str token, struct known *o
     if (r < 0)
         return r;
     out_known->link = find_link(api, agent.user);
-    out_known->access = access_of(agent.groups);
+    out_known->access = access_of(&agent);
     return 0;
 }
 

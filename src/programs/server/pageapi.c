@@ -121,6 +121,10 @@ static void answer_state(const struct pageapi *api, const struct logins_who *who
     if (r == 0) {
         json_key(&json, STR("tools"));
         write_tools(api, user, &json);
+        json_key(&json, STR("providers"));
+        conversations_write_providers(api->conversations, &json);
+        json_key(&json, STR("workspaces"));
+        conversations_write(api->conversations, user, &json);
         board_write(api->board, user, &json);
         json_end_object(&json);
         r = json_writer_finish(&json);
@@ -161,6 +165,19 @@ void pageapi_tell_machine(const struct pageapi *api, int64_t user)
     write_tools(api, user, &json);
     if (json_writer_finish(&json) == 0)
         board_tell(api->board, user, STR("tools"), buf_view(&tools));
+}
+
+void pageapi_tell_workspaces(const struct pageapi *api, int64_t user)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    struct json_writer json;
+
+    if (!board_is_watched(api->board, user))
+        return;
+    json_writer_init(&json, &text);
+    conversations_write(api->conversations, user, &json);
+    if (json_writer_finish(&json) == 0)
+        board_tell(api->board, user, STR("workspaces"), buf_view(&text));
 }
 
 /* ---- a call of the page ---- */
@@ -464,6 +481,16 @@ static void answer_question(const struct pageapi *api, int64_t user, struct str 
 
 /* ---- agents ---- */
 
+static void write_groups(struct json_writer *json, struct str key, unsigned groups)
+{
+    json_key(json, key);
+    json_begin_array(json);
+    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
+        if ((groups & toolset_groups[i].bit) != 0)
+            json_write_str(json, str_from(toolset_groups[i].name));
+    json_end_array(json);
+}
+
 static void write_agent(struct json_writer *json, const struct store_agent *agent)
 {
     char id[32];
@@ -472,12 +499,9 @@ static void write_agent(struct json_writer *json, const struct store_agent *agen
     json_put_str(json, STR("id"), str_from(id));
     json_put_str_lossy(json, STR("name"), str_from(agent->name));
     json_put_int(json, STR("createdAt"), agent->created_ms);
-    json_key(json, STR("groups"));
-    json_begin_array(json);
-    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
-        if ((agent->groups & toolset_groups[i].bit) != 0)
-            json_write_str(json, str_from(toolset_groups[i].name));
-    json_end_array(json);
+    write_groups(json, STR("groups"), agent->groups);
+    json_put_str(json, STR("workspace"), str_from(agent->workspace));
+    write_groups(json, STR("asks"), agent->asks);
 }
 
 /* {NAME: [...]} of what belongs to a user */
@@ -528,14 +552,16 @@ static void answer_agents(const struct pageapi *api, int64_t user, struct exchan
     answer_list(&list, store_each_agent(api->store, list_agent, &list), exchange);
 }
 
-/* Without "groups", or with null: all of them. */
-static bool read_groups(const struct json_value *body, unsigned *out_groups)
+/* Without the member, or with null: `fallback`. */
+static bool read_groups(const struct json_value *body, struct str key, unsigned fallback,
+                        unsigned *out_groups)
 {
-    const struct json_value *groups = json_get(body, STR("groups"));
+    const struct json_value *groups = json_get(body, key);
 
-    *out_groups = groups == NULL || groups->type == JSON_NULL ? TOOLSET_ALL_GROUPS : 0;
-    if (*out_groups != 0)
+    *out_groups = fallback;
+    if (groups == NULL || groups->type == JSON_NULL)
         return true;
+    *out_groups = 0;
     json_each_item (item, groups) {
         unsigned bit = 0;
 
@@ -547,7 +573,33 @@ static bool read_groups(const struct json_value *body, unsigned *out_groups)
             return false;
         *out_groups |= bit;
     }
-    return *out_groups != 0;
+    return true;
+}
+
+/* What the key is for: the machine, or a workspace that the server offers. */
+static int read_scope(const struct pageapi *api, const struct json_value *body,
+                      struct store_agent *agent, struct err *err)
+{
+    unsigned all = TOOLSET_ALL_GROUPS;
+    struct str workspace = STR_EMPTY;
+
+    (void)json_get_str(body, STR("workspace"), &workspace);
+    if (workspace.len > 0) {
+        all = TOOLSET_FILES | TOOLSET_GROUP(CATALOG_SHELL);
+        snprintf(agent->workspace, sizeof(agent->workspace), "%.*s", STR_ARG(workspace));
+        if (str_has_nul(workspace) || workspace.len >= sizeof(agent->workspace) ||
+            !conversations_has(api->conversations, agent->workspace))
+            return err_set(err, ERR_INVALID_ARGUMENT, "the server offers no such workspace");
+    }
+    if (!read_groups(body, STR("groups"), all, &agent->groups) || (agent->groups & all) == 0)
+        return err_set(err, ERR_INVALID_ARGUMENT, "choose at least one group of tools");
+    if (!read_groups(body, STR("asks"), 0, &agent->asks) || (agent->asks & ~agent->groups) != 0 ||
+        (agent->asks != 0 && workspace.len == 0))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "only tools of a workspace that the agent may use can need permission");
+    agent->groups &= all;
+    agent->asks &= all;
+    return 0;
 }
 
 static void note_key(const struct pageapi *api, const struct exchange *exchange, int64_t user,
@@ -566,18 +618,17 @@ static void add_agent(const struct pageapi *api, int64_t user, struct exchange *
     cleanup_buf struct buf text = BUF_INIT(ERROR_BYTES);
     const struct json_value *body = read_body(&arena, exchange);
     struct err err = ERR_INIT;
+    struct store_agent wanted = {.user = user, .created_ms = loop_wall_ms(api->loop)};
     struct json_writer json;
-    unsigned groups = 0;
     struct str name = STR_EMPTY;
-    int r = 0;
+    int r;
 
     if (body == NULL)
         return;
     json_get_str(body, STR("name"), &name);
-    if (!read_groups(body, &groups))
-        r = err_set(&err, ERR_INVALID_ARGUMENT, "choose at least one group of tools");
+    r = read_scope(api, body, &wanted, &err);
     if (r == 0)
-        r = agentkey_create(api->store, user, name, groups, loop_wall_ms(api->loop), &key, &err);
+        r = agentkey_create(api->store, name, &wanted, &key, &err);
     if (r < 0) {
         answer_error(exchange, &err);
         return;
@@ -615,6 +666,23 @@ static void remove_agent(const struct pageapi *api, int64_t user, struct str id,
         answer_error(exchange, &err);
     else
         answer_json(exchange, 200, STR("{\"ok\":true}"));
+}
+
+/* ---- workspaces ---- */
+
+static void stop_workspace(const struct pageapi *api, int64_t user, struct str id,
+                           struct exchange *exchange)
+{
+    struct err err = ERR_INIT;
+    int64_t number;
+
+    if (!str_to_int64(id, &number) || number <= 0 ||
+        conversations_stop(api->conversations, user, (uint64_t)number) < 0) {
+        err_set(&err, ERR_NOT_FOUND, "this workspace has ended");
+        answer_error(exchange, &err);
+        return;
+    }
+    answer_json(exchange, 200, STR("{\"ok\":true}"));
 }
 
 /* ---- credentials ---- */
@@ -756,7 +824,9 @@ void pageapi_handle(const struct pageapi *api, struct exchange *exchange)
     else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("credentials/"), &rest)) {
         store_remove_credential(api->store, user, rest);
         answer_json(exchange, 200, STR("{\"ok\":true}"));
-    } else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("agents/"), &rest))
+    } else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("workspaces/"), &rest))
+        stop_workspace(api, user, rest, exchange);
+    else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("agents/"), &rest))
         remove_agent(api, user, rest, exchange);
     else
         exchange_answer_error(exchange, ERR_NOT_FOUND);

@@ -3,17 +3,19 @@
  * What the web page asks the server, below /api/. Every request has the login's cookie; those that
  * change something also the header of logins.h.
  *
- *     GET    state             user, status, questions, calls, tools
+ *     GET    state             user, status, questions, calls, tools, providers of workspaces,
+ *                              workspaces: [{id, provider, agent, createdAt}]
  *     GET    calls             {calls}: all that are kept; the state has the last ones
  *     GET    events            a stream of status, tools, question, question-closed, call,
- *                              progress, job-output
+ *                              progress, job-output, workspaces
  *     POST   call              {name, arguments}: the CallToolResult
  *     POST   stop/ID           ends a call that runs
  *     POST   query             {query, arguments}: what a daemon of ours says about itself
  *     POST   questions/ID      {answer}
- *     GET    agents            {agents: [{id, name, groups, createdAt}]}
- *     POST   agents            {name, groups}: the same with its key, shown only here
+ *     GET    agents            {agents: [{id, name, groups, createdAt, workspace, asks}]}
+ *     POST   agents            {name, groups, workspace, asks}: with its key, shown only here
  *     DELETE agents/ID
+ *     DELETE workspaces/ID     ends one
  *     GET    credentials       {credentials: [{id, name, type, createdAt}]}, without their data
  *     DELETE credentials/ID
  *     GET    sign-in           {passwords}: whether there are any; the only one without a login
@@ -25,6 +27,7 @@
 
 #include "gateway/hubhttp.h"
 #include "programs/server/board.h"
+#include "programs/server/conversations.h"
 #include "programs/server/logins.h"
 #include "store/store.h"
 
@@ -38,6 +41,7 @@ struct pageapi {
     struct store *store;
     struct hubhttp *gateway;
     struct board *board;
+    struct conversations *conversations;
 };
 
 /* An exchange_handler for everything below the prefix; the body was read. */
@@ -48,5 +52,7 @@ int pageapi_write_error(const struct err *err, struct buf *out);
 
 /* The user's machine came, went or offers other tools: tells the pages. */
 void pageapi_tell_machine(const struct pageapi *api, int64_t user);
+/* The same for the list of workspaces. */
+void pageapi_tell_workspaces(const struct pageapi *api, int64_t user);
 
 #endif

@@ -23,6 +23,7 @@
 #include "programs/server/certificate.h"
 #include "programs/server/front.h"
 #include "programs/server/hostfsstart.h"
+#include "programs/server/workspacestart.h"
 #include "session/state.h"
 
 enum {
@@ -46,6 +47,7 @@ struct program {
     struct proxies proxies;
     struct certificate certificate;
     struct hostfs_tenants tenants;
+    struct workspace_offer workspaces;
     struct signal_watch *watches[array_size(signals)];
 };
 
@@ -229,6 +231,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .proxies = &program->proxies,
         .certificate = program->certificate.context != NULL ? &program->certificate : NULL,
         .tenants = &program->tenants,
+        .workspaces = &program->workspaces,
         .public_url = options_text(values, SERVE_OPTION_PUBLIC_URL),
         .static_key = key != NULL ? str_from(key) : STR_EMPTY,
         .metrics_token = program->metrics_token.len > 0 ? &program->metrics_token : NULL,
@@ -292,6 +295,8 @@ static int work(struct program *program, const struct option_values *values, str
     if (r == 0)
         r = hostfsstart_open(values, program->state_path, &program->tenants, err);
     if (r == 0)
+        r = workspacestart_open(values, program->state_path, &program->workspaces, err);
+    if (r == 0)
         r = confine(program, err);
     if (r < 0)
         return r;
@@ -324,6 +329,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     serveraudit_close(&program.audit);
     if (program.loop != NULL)
         loop_free(program.loop);
+    workspacestart_close(&program.workspaces);
     if (program.listen_fd >= 0)
         close(program.listen_fd);
     if (program.state_fd >= 0)

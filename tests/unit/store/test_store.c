@@ -2,6 +2,7 @@
 /* The server's state: what was written is there after the store was opened again. */
 #include "store/store.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -344,6 +345,60 @@ static void another_process_sees_agents_at_once(void **state)
     store_close(command);
 }
 
+static void an_agent_may_have_a_workspace(void **state)
+{
+    cleanup_scene struct scene scene = {.count = 0};
+    const struct store_agent agent = {
+        .user = STORE_OWNER, .groups = 7, .asks = 4, .name = "ci", .workspace = "n8n-sandbox"};
+    struct store_agent found;
+
+    (void)state;
+    set_up(&scene);
+    assert_int_equal(store_add_agent(scene.store, &agent, digest_one, NULL), 0);
+    close_store(&scene);
+    open_store(&scene);
+    assert_int_equal(store_find_agent(scene.store, digest_one, &found), 0);
+    assert_string_equal(found.workspace, "n8n-sandbox");
+    assert_int_equal(found.asks, 4);
+    assert_int_equal(found.groups, 7);
+}
+
+/* As version 4 left it. */
+static void make_older(const struct scene *scene)
+{
+    char path[128];
+    sqlite3 *database;
+
+    snprintf(path, sizeof(path), "%s/server.db", scene->directory);
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database,
+                                  "ALTER TABLE agents DROP COLUMN workspace;"
+                                  "ALTER TABLE agents DROP COLUMN asks;"
+                                  "PRAGMA user_version=4",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+}
+
+static void agents_of_an_older_store_have_the_machine(void **state)
+{
+    cleanup_scene struct scene scene = {.count = 0};
+    const struct store_agent agent = {.user = STORE_OWNER, .groups = 5, .name = "ci"};
+    struct store_agent found;
+
+    (void)state;
+    set_up(&scene);
+    assert_int_equal(store_add_agent(scene.store, &agent, digest_one, NULL), 0);
+    close_store(&scene);
+    make_older(&scene);
+    open_store(&scene);
+    assert_int_equal(store_find_agent(scene.store, digest_one, &found), 0);
+    assert_string_equal(found.name, "ci");
+    assert_string_equal(found.workspace, "");
+    assert_int_equal(found.groups, 5);
+    assert_int_equal(found.asks, 0);
+}
+
 static void a_view_changes_with_every_write_of_any_process(void **state)
 {
     static const unsigned char digest[SHA256_BYTES] = {1};
@@ -405,4 +460,6 @@ TEST_MAIN(cmocka_unit_test(machines_are_saved_in_order),
           cmocka_unit_test(a_removed_user_takes_everything_along),
           cmocka_unit_test(passwords_are_hashed_and_compared),
           cmocka_unit_test(another_process_sees_agents_at_once),
+          cmocka_unit_test(an_agent_may_have_a_workspace),
+          cmocka_unit_test(agents_of_an_older_store_have_the_machine),
           cmocka_unit_test(a_view_changes_with_every_write_of_any_process))

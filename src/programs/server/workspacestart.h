@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts gatehouse-workspacehost for each provider of workspaces, before the process is confined.
+ */
+#ifndef PROGRAMS_SERVER_WORKSPACESTART_H
+#define PROGRAMS_SERVER_WORKSPACESTART_H
+
+#include "base/err.h"
+#include "base/options/options.h"
+#include "workspace/client.h"
+
+struct workspace_offer {
+    struct workspace_client *clients[WORKSPACE_PROVIDERS]; /* NULL: not offered */
+    int64_t idle_ms; /* a workspace that is not used for so long ends */
+};
+
+/* `state_path` is that of session_state_server_dir(). */
+int workspacestart_open(const struct option_values *values, const char *state_path,
+                        struct workspace_offer *out_offer, struct err *err);
+/* Waits until all workspaces have ended, but not long. */
+void workspacestart_close(struct workspace_offer *offer);
+
+#endif

@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+"""gatehouse serve --workspace: agents that have a workspace for each conversation, instead of a machine.
+
+    test_server_workspace.py GATEHOUSE
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True  # not into the sources
+from mcp_workspace_scene import wait_until
+from sandboxd_scene import Scene, Service, Unavailable
+from server_scene import Agent, OURS, PATIENCE, Server, Stream, clean_environment
+
+TOOLS = ["read_file", "list_files", "stat", "grep", "write_file", "edit_file", "delete_file", "copy_file",
+         "move_file", "mkdir", "execute_command"]
+NAME = "gatehouse/conversation"
+
+
+class WorkspaceScene(Scene):
+    """A server that offers workspaces, and the service that has them."""
+
+    @classmethod
+    def setUpClass(cls):
+        """One service for all tests of a class."""
+        place = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp"))
+        cls.addClassCleanup(shutil.rmtree, place, ignore_errors=True)
+        try:
+            cls.service = Service(cls.gatehouse, place / "state", key=None)
+        except Unavailable as missing:
+            raise unittest.SkipTest(f"this machine cannot isolate sandboxes: {missing}") from None
+        cls.addClassCleanup(cls.service.close)
+        cls.place = place / "state/sandboxes"
+        cls.service.key = json.loads((cls.place / "service.json").read_text())["key"]
+
+    def setUp(self):
+        super().setUp()
+        self.state = self.room / "state"
+        self.state.mkdir(mode=0o700)
+        (self.state / "sandboxes").symlink_to(self.place)
+
+    def gateway(self, *arguments, workspace="isolated", **environment):
+        chosen = ("--workspace", workspace) if workspace else ()
+        with (self.room / "log").open("ab") as log:
+            server = Server(self.gatehouse, self.state, 0, (*chosen, *arguments), log=log, **environment)
+        self.addCleanup(self.end, server)
+        return server
+
+    def end(self, server):
+        if server.process.poll() is None:
+            self.assertEqual(server.end(), 0)
+        server.close()
+        self.assertNotIn("ERROR: ", (self.room / "log").read_text())  # a sanitizer's
+
+    def refused(self, *arguments, **environment):
+        """What a server says that does not start."""
+        done = subprocess.run([self.gatehouse, "serve", "--listen", "127.0.0.1:0", "--state-dir", self.state,
+                               *arguments], env=clean_environment(**environment), capture_output=True,
+                              text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 2, done)
+        return done.stderr
+
+    def manage(self, *arguments, status=0):
+        done = subprocess.run([self.gatehouse, "agent", "--state-dir", self.state, *arguments],
+                              env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE,
+                              check=False)
+        self.assertEqual(done.returncode, status, done)
+        return done
+
+    def key(self, *arguments, name="ci", workspace="isolated"):
+        words = self.manage("add", name, "--workspace", workspace, *arguments).stdout
+        return re.fullmatch(r"Authorization: Bearer (gha_\w{32})\n", words)[1]
+
+    def sandboxes(self):
+        return [record["id"] for record in self.service.ask("GET", "/sandboxes")[2]]
+
+    def good(self, agent, tool, **arguments):
+        result = agent.call(tool, arguments)["result"]
+        self.assertFalse(result.get("isError"), result)
+        return result["structuredContent"]
+
+    def bad(self, agent, tool, **arguments):
+        result = agent.call(tool, arguments)["result"]
+        self.assertTrue(result.get("isError"), result)
+        return result["content"][0]["text"]
+
+    def modern(self, agent, tool, name=None, more=None, **arguments):
+        """The result of a call of the newer era, which has no session."""
+        meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+                **({NAME: name} if name is not None else {})}
+        return agent.modern(tool, arguments, _meta=meta, **(more or {}))["result"]
+
+    def hosts_of(self, pid):
+        """Its processes that hold workspaces."""
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                fields = (entry / "stat").read_text()
+                if "(gatehouse-works)" in fields and int(fields.rpartition(")")[2].split()[1]) == pid:
+                    found.append(int(entry.name))
+        return found
+
+    def is_gone(self, pid):
+        try:
+            return (pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]) == "Z"
+        except OSError:
+            return True
+
+
+class Conversations(WorkspaceScene):
+    def test_two_sessions_never_share(self):
+        server = self.gateway()
+        key, other_key = self.key(), self.key(name="other")
+        one, two, three = (Agent(server, each) for each in (key, key, other_key))
+        self.assertEqual(one.tools(), TOOLS)
+        self.assertEqual(self.sandboxes(), [])  # none before it is needed
+        for number, agent in enumerate((one, two, three)):
+            self.good(agent, "write_file", path="mine", content=f"{number}")
+            self.good(agent, "write_file", path=f"only-{number}", content="x")
+        for number, agent in enumerate((one, two, three)):
+            self.assertEqual(self.good(agent, "read_file", path="mine")["content"], f"{number}")
+            names = [entry["name"] for entry in self.good(agent, "list_files")["entries"]]
+            self.assertEqual(names, ["mine", f"only-{number}"])
+        self.assertEqual(len(self.sandboxes()), 3)
+        self.assertEqual(self.good(one, "execute_command", command="cat mine; exit 3")["exitCode"], 3)
+        # A session that ends takes its workspace with it, and no other.
+        server.ask("DELETE", "/mcp", None, one.headers)
+        wait_until(lambda: len(self.sandboxes()) == 2, "the first workspace ends")
+        self.assertEqual(self.good(two, "read_file", path="mine")["content"], "1")
+
+    def test_names_of_clients_without_a_session(self):
+        server = self.gateway()
+        key = self.key()
+        agent = Agent(server, key, is_open=False)
+        other = Agent(server, self.key(name="other"), is_open=False)
+        refusal = self.modern(agent, "list_files")
+        self.assertTrue(refusal["isError"])
+        self.assertIn(NAME, refusal["content"][0]["text"])
+        self.assertTrue(self.modern(agent, "list_files", name="x" * 257)["isError"])
+        self.modern(agent, "write_file", name="a", path="f", content="of a")
+        for who, name in ((agent, "b"), (other, "a")):
+            self.assertTrue(self.modern(who, "read_file", name=name, path="f")["isError"])
+        again = self.modern(Agent(server, key, is_open=False), "read_file", name="a", path="f")
+        self.assertEqual(again["structuredContent"]["content"], "of a")
+        # The text of a name is never a session's.
+        session = Agent(server, key)
+        self.good(session, "write_file", path="g", content="of the session")
+        stolen = self.modern(agent, "read_file", name=session.headers["Mcp-Session-Id"], path="g")
+        self.assertTrue(stolen["isError"])
+
+    def test_it_ends_when_it_is_not_used(self):
+        server = self.gateway("--workspace-idle", "1s")
+        agent = Agent(server, self.key())
+        self.good(agent, "write_file", path="f", content="1")
+        wait_until(lambda: not self.sandboxes(), "the workspace ends")
+        self.assertEqual(self.good(agent, "list_files")["entries"], [])  # the next has its own
+
+    def test_it_ends_with_its_key(self):
+        server = self.gateway()
+        agent = Agent(server, self.key(), is_open=False)
+        self.modern(agent, "write_file", name="a", path="f", content="1")
+        self.manage("remove", "ci")
+        wait_until(lambda: not self.sandboxes(), "the workspace ends")
+        self.assertEqual(agent.post("tools/list", {})[0], 401)
+
+    def test_a_cancelled_command_ends(self):
+        server = self.gateway()
+        agent = Agent(server, self.key())
+        stream = agent.begin("execute_command", {"command": "touch begun; sleep 1000"})
+        self.addCleanup(stream.close)
+        number = agent.number
+        wait_until(lambda: self.good(agent, "list_files")["entries"], "the command runs")
+        server.ask("POST", "/mcp", {"jsonrpc": "2.0", "method": "notifications/cancelled",
+                                    "params": {"requestId": number}}, agent.headers)
+        wait_until(lambda: self.good(agent, "execute_command", command="pgrep -x sleep | wc -l")
+                   ["stdout"].strip() == "0", "the command is killed")
+
+
+class Ends(WorkspaceScene):
+    def begin(self):
+        server = self.gateway()
+        hosts = self.hosts_of(server.process.pid)
+        self.assertEqual(len(hosts), 1)
+        agent = Agent(server, self.key())
+        self.good(agent, "write_file", path="f", content="1")
+        self.good(Agent(server, self.key(name="other")), "mkdir", path="d")
+        self.assertEqual(len(self.sandboxes()), 2)
+        return server, hosts[0], agent
+
+    def test_a_stop_leaves_nothing(self):
+        server, host, agent = self.begin()
+        stream = agent.begin("execute_command", {"command": "touch begun; sleep 1000"})
+        self.addCleanup(stream.close)
+        wait_until(lambda: len(self.good(agent, "list_files")["entries"]) == 2, "the command runs")
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.end(), 0)  # the second signal waits for no call
+        self.assertTrue(self.is_gone(host))
+        self.assertEqual(self.sandboxes(), [])
+
+    def test_a_kill_leaves_nothing(self):
+        server, host, _ = self.begin()
+        server.end(signal.SIGKILL)
+        wait_until(lambda: self.is_gone(host), "the companion ends")
+        self.assertEqual(self.sandboxes(), [])
+
+    def test_without_its_companion_calls_fail(self):
+        _, host, agent = self.begin()
+        os.kill(host, signal.SIGKILL)
+        wait_until(lambda: self.is_gone(host), "the companion ends")
+        self.assertIn("has ended", self.bad(agent, "list_files"))
+
+
+class Providers(WorkspaceScene):
+    def test_a_wrong_configuration_is_named(self):
+        self.assertIn("DAYTONA_API_URL", self.refused("--workspace", "daytona"))
+        self.assertIn("N8N_SANDBOX_SERVICE_URL", self.refused("--workspace", "isolated,n8n-sandbox"))
+        self.assertIn("cloud", self.refused("--workspace", "cloud"))
+        self.assertIn("cloud", self.refused(N8N_INSTANCE_AI_SANDBOX_ENABLED="true",
+                                            N8N_INSTANCE_AI_SANDBOX_PROVIDER="cloud"))
+
+    def test_isolated_is_the_default(self):
+        server = self.gateway(workspace=None, N8N_INSTANCE_AI_SANDBOX_ENABLED="true")
+        self.good(Agent(server, self.key()), "write_file", path="f", content="1")
+        self.assertEqual(len(self.sandboxes()), 1)
+
+    def test_a_key_of_another_provider_gets_none(self):
+        server = self.gateway()
+        words = self.bad(Agent(server, self.key(workspace="daytona")), "list_files")
+        self.assertIn("--workspace daytona", words)
+        self.assertEqual(self.sandboxes(), [])
+
+    def test_several_providers(self):
+        server = self.gateway(workspace="isolated,daytona", DAYTONA_API_URL="http://127.0.0.1:1/api",
+                              DAYTONA_API_KEY="no-key-at-all")
+        self.assertEqual(len(self.hosts_of(server.process.pid)), 2)
+        self.good(Agent(server, self.key()), "mkdir", path="d")
+        self.assertIn("daytona", self.bad(Agent(server, self.key(name="other", workspace="daytona")),
+                                          "mkdir", path="d"))
+
+    def test_without_the_option_there_are_none(self):
+        server = self.gateway(workspace=None)
+        self.assertEqual(self.hosts_of(server.process.pid), [])
+        self.assertIn("does not offer", self.bad(Agent(server, self.key()), "list_files"))
+
+
+class Permission(WorkspaceScene):
+    def test_groups_of_a_key(self):
+        server = self.gateway()
+        self.assertEqual(Agent(server, self.key("--tools", "read")).tools(),
+                         ["read_file", "list_files", "stat", "grep"])
+        self.assertEqual(Agent(server, self.key("--tools", "shell", name="other")).tools(),
+                         ["execute_command"])
+        self.assertIn("only read, write and shell",
+                      self.manage("add", "x", "--workspace", "isolated", "--tools", "browser", status=2).stderr)
+        self.assertIn("--ask", self.manage("add", "x", "--ask", "shell", status=2).stderr)
+        self.manage("add", "x", "--workspace", "local", status=2)
+        listed = {agent["name"]: agent for agent in json.loads(self.manage("list", "--json").stdout)}
+        self.assertEqual((listed["ci"]["workspace"], listed["ci"]["tools"]), ("isolated", ["read"]))
+
+    def test_a_question_to_the_client(self):
+        server = self.gateway()
+        agent = Agent(server, self.key("--ask", "shell"), is_open=False)
+        self.modern(agent, "write_file", name="a", path="f", content="1")  # not asked about
+
+        def run(decision, command):
+            asked = self.modern(agent, "execute_command", name="a", command=command)
+            self.assertEqual(asked["resultType"], "input_required")
+            form = asked["inputRequests"]["permission"]["params"]
+            self.assertIn(command, form["message"])
+            answer = {"permission": {"action": "accept", "content": {"decision": decision}}}
+            return self.modern(agent, "execute_command", name="a", command=command,
+                               more={"requestState": asked["requestState"], "inputResponses": answer})
+
+        self.assertTrue(run("Deny once", "echo one")["isError"])
+        self.assertEqual(run("Allow once", "echo two")["structuredContent"]["stdout"], "two\n")
+        self.assertEqual(run("Allow for this session", "echo two")["structuredContent"]["stdout"], "two\n")
+        again = self.modern(agent, "execute_command", name="a", command="echo two")
+        self.assertEqual(again["structuredContent"]["stdout"], "two\n")
+        # It was for that conversation.
+        other = self.modern(agent, "execute_command", name="b", command="echo two")
+        self.assertEqual(other["resultType"], "input_required")
+
+    def test_a_question_on_the_page(self):
+        server = self.gateway()
+        agent = Agent(server, self.key("--ask", "write"))
+        self.assertIn("nobody can be asked", self.bad(agent, "write_file", path="f", content="1"))
+        browser = server.log_in()
+        events = Stream(server, "/api/events", browser)
+        self.addCleanup(events.close)
+        call = agent.begin("write_file", {"path": "f", "content": "of the agent"})
+        self.addCleanup(call.close)
+        while "options" not in (question := events.next()):
+            pass
+        self.assertIn("of the agent", question["description"])
+        self.assertIn("/workspace:isolated/home/user/f", question["resource"])
+        self.assertEqual(server.ask("POST", f"/api/questions/{question['id']}", {"answer": "allowOnce"},
+                                    browser | OURS)[0], 200)
+        self.assertFalse(call.next()["result"].get("isError"))
+        self.assertEqual(self.good(agent, "read_file", path="f")["content"], "of the agent")
+
+    def test_it_reaches_no_files_of_the_server(self):
+        folder = self.room / "files"
+        folder.mkdir()
+        (folder / "a.txt").write_text("of the server")
+        server = self.gateway("--fs", str(folder))
+        key = self.key()
+        plain = re.search(r"gha_\w+", self.manage("add", "plain").stdout)[0]
+        for who, is_let_in in ((plain, True), (key, False)):
+            status, _, answer = server.ask("POST", "/v1/host/sample/fs/read", {"path": "a.txt"},
+                                           {"Authorization": f"Bearer {who}", "Content-Type": "application/json"})
+            self.assertEqual((status == 200, "bytes" in answer), (is_let_in, is_let_in), answer)
+        self.assertNotIn("of the server", self.bad(Agent(server, key), "read_file", path=str(folder / "a.txt")))
+
+    def test_the_record(self):
+        server = self.gateway()
+        agent = Agent(server, self.key("--ask", "write"))
+        self.good(agent, "execute_command", command="echo noted")
+        self.bad(agent, "write_file", path="f", content="1")
+        self.assertEqual(server.end(), 0)
+        lines = [json.loads(line) for name in ("audit.jsonl", "audit.jsonl.reads")
+                 for line in (self.state / "server" / name).read_text().splitlines()]
+        about = [line for line in lines if line.get("tool") == "execute_command"]
+        self.assertEqual({line["outcome"] for line in about}, {"intent", "success"}, about)
+        self.assertTrue(any("echo noted" in line["relativePath"] for line in about), about)
+
+
+class Page(WorkspaceScene):
+    def test_a_key_the_list_and_its_end(self):
+        server = self.gateway()
+        browser = server.log_in() | OURS
+        state = server.ask("GET", "/api/state", None, browser)[2]
+        self.assertEqual((state["providers"], state["workspaces"]), (["isolated"], []))
+        for wrong in ({"workspace": "daytona"}, {"asks": ["shell"]}, {"workspace": "isolated", "groups": ["screen"]},
+                      {"workspace": "isolated", "groups": ["read"], "asks": ["shell"]}):
+            self.assertEqual(server.ask("POST", "/api/agents", {"name": "x", **wrong}, browser)[0], 400, wrong)
+        made = server.ask("POST", "/api/agents", {"name": "page", "workspace": "isolated"}, browser)[2]
+        agent = Agent(server, made["key"])
+        self.good(agent, "write_file", path="f", content="1")
+        (shown,) = server.ask("GET", "/api/state", None, browser)[2]["workspaces"]
+        self.assertEqual((shown["provider"], shown["agent"]), ("isolated", "page"))
+        (listed,) = server.ask("GET", "/api/agents", None, browser)[2]["agents"]
+        self.assertEqual((listed["workspace"], listed["groups"]), ("isolated", ["read", "write", "shell"]))
+        self.assertEqual(server.ask("DELETE", f"/api/workspaces/{shown['id']}", None, server_of(browser))[0], 403)
+        self.assertEqual(server.ask("DELETE", f"/api/workspaces/{shown['id']}", None, browser)[0], 200)
+        self.assertEqual(server.ask("DELETE", f"/api/workspaces/{shown['id']}", None, browser)[0], 404)
+        self.assertEqual(server.ask("GET", "/api/state", None, browser)[2]["workspaces"], [])
+        wait_until(lambda: not self.sandboxes(), "the workspace ends")
+
+
+def server_of(headers):
+    """Without the header that only our own page sends."""
+    return {name: text for name, text in headers.items() if name not in OURS}
+
+
+if __name__ == "__main__":
+    WorkspaceScene.gatehouse = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
