@@ -473,6 +473,38 @@ const cases = {
     await scene.end();
   },
 
+  async "an agent gets a workspace, which is shown and stopped"() {
+    // Nobody is there: what the page shows does not depend on it.
+    Object.assign(process.env, { N8N_SANDBOX_SERVICE_URL: "http://127.0.0.1:9", N8N_SANDBOX_SERVICE_API_KEY: "of-nobody-at-all" });
+    const scene = await new Scene("workspaces").serve("127.0.0.1:0", "--workspace", "n8n-sandbox");
+    delete process.env.N8N_SANDBOX_SERVICE_URL;
+    delete process.env.N8N_SANDBOX_SERVICE_API_KEY;
+    await scene.browse();
+    await scene.go("/agents");
+    await scene.page.getByRole("textbox", { name: "Name" }).fill("builder");
+    await scene.page.getByRole("checkbox", { name: "Browser" }).waitFor();
+    await scene.page.getByLabel("Where it works").selectOption("n8n-sandbox");
+    await scene.page.getByRole("checkbox", { name: "Browser" }).waitFor({ state: "hidden" });
+    await scene.page.getByRole("group", { name: "Asks you first" }).getByRole("checkbox", { name: "Commands" }).check();
+    await scene.click("Create key");
+    const key = (await scene.page.locator(".result pre").textContent()).match(/gha_\w+/)[0];
+    await scene.see("Read files, Change files, Commands, in a workspace (n8n-sandbox); asks you first: Commands");
+    const transport = new StreamableHTTPClientTransport(new URL(`${scene.url}/mcp`), { requestInit: { headers: { Authorization: `Bearer ${key}` } } });
+    const client = new Client({ name: "builder", version: "1" });
+    await client.connect(transport);
+    assert.equal((await client.listTools()).tools.length, 11);
+    const call = client.callTool({ name: "list_files", arguments: {} }).catch((problem) => problem);
+    const card = scene.page.getByRole("region", { name: "Workspaces" });
+    await card.locator("tr", { hasText: "builder" }).waitFor();
+    await scene.page.screenshot({ path: `${pictures}/workspaces.png`, fullPage: true });
+    await card.getByRole("button", { name: "Stop" }).click();
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+    await card.waitFor({ state: "hidden" });
+    await call;
+    await client.close();
+    await scene.end();
+  },
+
   async "an app gets a token by OAuth after a click, may do what was allowed, and is revoked"() {
     const scene = await all("oauth", "--permission-filesystem-write", "allow");
     const name = "<img src=x onerror=window.hurt=1> & Sons";

@@ -2,6 +2,9 @@
 import { ago, copyButton, h, sure, toast } from "./dom.js";
 import { get, post, remove } from "./api.js";
 import { GROUPS, groupsText } from "./groups.js";
+import { state, watch } from "./store.js";
+
+const OF_WORKSPACE = ["read", "write", "shell"];
 
 
 function snippets(url, key) {
@@ -72,11 +75,45 @@ function apps() {
     list);
 }
 
+// Those that agents have now.
+function workspaces() {
+  const box = h("tbody");
+  const card = h("section", { class: "card", "aria-label": "Workspaces", hidden: true }, h("h2", {}, "Workspaces"),
+    h("p", { class: "quiet" }, "Files and commands of an agent, apart from your machine. They end with the conversation."),
+    h("table", {}, h("thead", {}, h("tr", {}, ["Agent", "Provider", "Since", ""].map((title) => h("th", { scope: "col" }, title)))), box));
+  const draw = () => {
+    card.hidden = state.workspaces.length === 0;
+    box.replaceChildren(...state.workspaces.map((one) => h("tr", {},
+      h("td", {}, one.agent), h("td", {}, one.provider), h("td", { class: "quiet" }, ago(one.createdAt)),
+      h("td", { class: "right" }, h("button", {
+        class: "danger small",
+        onclick: async () => {
+          if (!(await sure(`Stop the workspace of ${one.agent}?`, "Its files are deleted, and its commands end.", "Stop"))) return;
+          remove(`/api/workspaces/${one.id}`).catch((problem) => toast(problem.message));
+        },
+      }, "Stop")))));
+  };
+  const unwatch = watch((what) => {
+    if (!card.isConnected) unwatch();
+    else if (what === "workspaces" || what === "all") draw();
+  });
+  draw();
+  return card;
+}
+
 export function agents(main) {
   const list = h("div", {}, h("p", { class: "quiet" }, "Loading…"));
   const fresh = h("div");
   const name = h("input", { required: true, maxlength: 60, placeholder: "e.g. claude-on-my-laptop", pattern: "[!#-\\[\\]-~]+", title: "Visible characters without spaces", "aria-label": "Name" });
+  const where = h("select", { "aria-label": "Where it works", onchange: () => {
+    for (const box of boxes) box.parentElement.hidden = where.value !== "" && !OF_WORKSPACE.includes(box.value);
+    asking.hidden = where.value === "";
+  } }, h("option", { value: "" }, "on my machine"),
+    state.providers.map((provider) => h("option", { value: provider }, `in a workspace of its own (${provider})`)));
   const boxes = Object.keys(GROUPS).map((group) => h("input", { type: "checkbox", value: group, checked: true }));
+  const asks = OF_WORKSPACE.map((group) => h("input", { type: "checkbox", value: group }));
+  // A machine decides itself what it asks about.
+  const asking = h("fieldset", { class: "chips", hidden: true }, h("legend", {}, "Asks you first"), asks.map((box) => h("label", { class: "chip" }, box, " ", GROUPS[box.value])));
 
   async function load() {
     try {
@@ -86,7 +123,8 @@ export function agents(main) {
             h("thead", {}, h("tr", {}, ["Name", "May use", "Created", ""].map((title) => h("th", { scope: "col", class: title === "Created" ? "wide" : "" }, title)))),
             h("tbody", {}, all.map((agent) => h("tr", {},
               h("td", {}, agent.name),
-              h("td", {}, groupsText(agent.groups)),
+              h("td", {}, groupsText(agent.groups), agent.workspace ? `, in a workspace (${agent.workspace})` : "",
+                agent.asks.length > 0 ? `; asks you first: ${groupsText(agent.asks)}` : ""),
               h("td", { class: "quiet wide" }, ago(agent.createdAt)),
               h("td", { class: "right" }, h("button", {
                 class: "danger small",
@@ -112,9 +150,10 @@ export function agents(main) {
       h("form", {
         onsubmit: async (event) => {
           event.preventDefault();
-          const groups = boxes.filter((box) => box.checked).map((box) => box.value);
+          const groups = boxes.filter((box) => box.checked && !box.parentElement.hidden).map((box) => box.value);
           try {
-            const agent = await post("/api/agents", { name: name.value, groups: groups.length === boxes.length ? null : groups });
+            const agent = await post("/api/agents", { name: name.value, groups: groups.length === boxes.length ? null : groups, workspace: where.value,
+              asks: where.value === "" ? [] : asks.filter((box) => box.checked && groups.includes(box.value)).map((box) => box.value) });
             fresh.replaceChildren(newKey(agent));
             name.value = "";
             load();
@@ -124,9 +163,12 @@ export function agents(main) {
         },
       },
         h("label", { class: "field" }, h("span", {}, "Name"), name),
+        state.providers.length > 0 && h("label", { class: "field" }, h("span", {}, "Works"), where),
         h("fieldset", { class: "chips" }, h("legend", {}, "May use"), boxes.map((box) => h("label", { class: "chip" }, box, " ", GROUPS[box.value]))),
+        asking,
         h("p", {}), h("button", { class: "primary" }, "Create key"))),
     fresh,
+    workspaces(),
     h("section", { class: "card" }, h("h2", {}, "Keys"), list),
     apps());
   load();

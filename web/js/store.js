@@ -13,6 +13,8 @@ export const state = {
   calls: [], // newest last
   hasAllCalls: false, // or only the last ones
   tools: [],
+  providers: [], // of workspaces
+  workspaces: [],
   isLive: false,
   probing: "off", // off, looking, blocked, connecting, refused
 };
@@ -44,6 +46,10 @@ function take(kind, value) {
     case "tools":
       state.tools = value;
       changed("tools");
+      break;
+    case "workspaces":
+      state.workspaces = value;
+      changed("workspaces");
       break;
     case "question":
       if (!state.questions.some((question) => question.id === value.id)) {
@@ -87,7 +93,7 @@ export async function reload() {
   reloads++;
   try {
     const all = await get("/api/state");
-    Object.assign(state, { me: all.user, status: all.status, questions: all.questions, calls: all.calls, tools: all.tools, hasAllCalls: false });
+    Object.assign(state, { me: all.user, status: all.status, questions: all.questions, calls: all.calls, tools: all.tools, providers: all.providers, workspaces: all.workspaces, hasAllCalls: false });
     changed("all");
   } finally {
     reloads--;
@@ -111,7 +117,7 @@ export async function loadCalls() {
   }
 }
 
-const KINDS = ["status", "tools", "question", "question-closed", "call", "progress", "job-output"];
+const KINDS = ["status", "tools", "question", "question-closed", "call", "progress", "job-output", "workspaces"];
 let hasStream = false;
 const channel = new BroadcastChannel("gatehouse");
 channel.onmessage = ({ data }) => {
