@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asks gatehouse-media, which works on images and documents in a process of its own for each
- * request. For programs that cannot start processes when they have confined themselves: a copy of
- * them, made before, starts gatehouse-media and carries the bytes.
- *
- *     program <-> its copy (client.c, starter.c) <-> gatehouse-media, started for one request
+ * request (isolate/errand.h).
  */
 #ifndef MEDIA_CLIENT_H
 #define MEDIA_CLIENT_H
@@ -14,9 +11,12 @@
 
 struct media_client;
 
-/* Call it before there are threads, and before confining. `libexec` as in isolate/companion.h. */
-int media_client_start(const char *libexec, int error_fd, struct media_client **out_client,
-                       struct err *err);
+/*
+ * Call it before there are threads, and before confining. `libexec` as in isolate/companion.h.
+ * time_ms: for one request; 0: the usual 45 s.
+ */
+int media_client_start(const char *libexec, int error_fd, int64_t time_ms,
+                       struct media_client **out_client, struct err *err);
 /* No thread may be asking. */
 void media_client_free(struct media_client *client);
 

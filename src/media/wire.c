@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-enum { REQUEST_HEAD = 4 + 8 * 4, ANSWER_HEAD = 4 + 6 * 4, NUMBER = 4 };
+#include "ipc/bytes.h"
 
 /* Errors as one byte; what is not here is a failure. */
 static const int codes[] = {
@@ -79,81 +78,6 @@ enum media_job media_job_of(enum media_operation operation)
     return operation >= MEDIA_SPLIT ? MEDIA_JOB_DOCUMENT : MEDIA_JOB_IMAGE;
 }
 
-/* ---- bytes ---- */
-
-static int put_u32(struct buf *out, uint32_t number)
-{
-    char bytes[NUMBER];
-
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (char)(unsigned char)(number >> (8 * i));
-    return buf_append(out, bytes, sizeof(bytes));
-}
-
-static int put_numbers(struct buf *out, const uint32_t *numbers, size_t count)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < count && r == 0; i++)
-        r = put_u32(out, numbers[i]);
-    return r;
-}
-
-/* What is left of a message. */
-struct rest {
-    struct str bytes;
-    bool is_short;
-};
-
-static struct str take(struct rest *rest, size_t len)
-{
-    struct str taken = str_slice(rest->bytes, 0, len);
-
-    if (taken.len < len)
-        rest->is_short = true;
-    rest->bytes = str_slice(rest->bytes, taken.len, rest->bytes.len);
-    return taken;
-}
-
-static uint32_t take_u32(struct rest *rest)
-{
-    struct str bytes = take(rest, NUMBER);
-    uint32_t number = 0;
-
-    for (size_t i = 0; i < bytes.len; i++)
-        number |= (uint32_t)(unsigned char)bytes.ptr[i] << (8 * i);
-    return number;
-}
-
-static unsigned take_u8(struct rest *rest)
-{
-    struct str byte = take(rest, 1);
-
-    return byte.len > 0 ? (unsigned char)byte.ptr[0] : 0;
-}
-
-static int put_strings(struct buf *out, const struct str *strings, size_t count)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < count && r == 0; i++)
-        r = strings[i].len <= MEDIA_MAX_BYTES ? put_u32(out, (uint32_t)strings[i].len)
-                                              : ERR_TOO_LARGE;
-    for (size_t i = 0; i < count && r == 0; i++)
-        r = buf_append_str(out, strings[i]);
-    return r;
-}
-
-/* Their lengths, then all of them; nothing may follow. */
-static void take_strings(struct rest *rest, size_t count, struct str *out_strings)
-{
-    struct rest lengths = {.bytes = take(rest, count * NUMBER)};
-
-    for (size_t i = 0; i < count && !rest->is_short; i++)
-        out_strings[i] = take(rest, take_u32(&lengths));
-    rest->is_short = rest->is_short || rest->bytes.len > 0;
-}
-
 /* ---- requests ---- */
 
 int media_write_request(const struct media_request *request, struct buf *out)
@@ -173,13 +97,14 @@ int media_write_request(const struct media_request *request, struct buf *out)
         return ERR_TOO_LARGE;
     r = buf_append(out, head, sizeof(head));
     if (r == 0)
-        r = put_numbers(out, numbers, array_size(numbers));
+        r = bytes_put_numbers(out, numbers, array_size(numbers));
     for (size_t i = 0; i < request->range_count && r == 0; i++) {
         const uint32_t range[] = {request->ranges[i].first, request->ranges[i].last};
 
-        r = put_numbers(out, range, array_size(range));
+        r = bytes_put_numbers(out, range, array_size(range));
     }
-    return r == 0 ? put_strings(out, request->inputs, request->input_count) : r;
+    return r == 0 ? bytes_put_strings(out, request->inputs, request->input_count, MEDIA_MAX_BYTES)
+                  : r;
 }
 
 static bool has_valid_ranges(const struct media_request *request)
@@ -208,32 +133,32 @@ static bool is_valid(const struct media_request *request)
 
 int media_read_request(struct str bytes, struct media_request *out_request, struct err *err)
 {
-    struct rest rest = {.bytes = bytes};
-    unsigned operation = take_u8(&rest);
-    unsigned format = take_u8(&rest);
-    unsigned fit = take_u8(&rest);
+    struct bytes_rest rest = {.bytes = bytes};
+    unsigned operation = bytes_take_u8(&rest);
+    unsigned format = bytes_take_u8(&rest);
+    unsigned fit = bytes_take_u8(&rest);
 
-    (void)take_u8(&rest);
+    (void)bytes_take_u8(&rest);
     *out_request = (struct media_request){.operation = (enum media_operation)operation,
                                           .format = (enum media_format)format,
                                           .fit = (enum media_fit)fit};
-    out_request->width = take_u32(&rest);
-    out_request->height = take_u32(&rest);
-    out_request->x = take_u32(&rest);
-    out_request->y = take_u32(&rest);
-    out_request->quality = take_u32(&rest);
-    out_request->max_bytes = take_u32(&rest);
-    out_request->range_count = take_u32(&rest);
-    out_request->input_count = take_u32(&rest);
+    out_request->width = bytes_take_u32(&rest);
+    out_request->height = bytes_take_u32(&rest);
+    out_request->x = bytes_take_u32(&rest);
+    out_request->y = bytes_take_u32(&rest);
+    out_request->quality = bytes_take_u32(&rest);
+    out_request->max_bytes = bytes_take_u32(&rest);
+    out_request->range_count = bytes_take_u32(&rest);
+    out_request->input_count = bytes_take_u32(&rest);
     if (rest.is_short || operation == 0 || operation >= MEDIA_OPERATION_END ||
         format >= MEDIA_FORMAT_END || fit >= MEDIA_FIT_END ||
         out_request->range_count > MEDIA_MAX_RANGES || out_request->input_count > MEDIA_MAX_INPUTS)
         return err_set(err, ERR_INVALID_ARGUMENT, "the request has an unknown form");
     for (size_t i = 0; i < out_request->range_count; i++) {
-        out_request->ranges[i].first = take_u32(&rest);
-        out_request->ranges[i].last = take_u32(&rest);
+        out_request->ranges[i].first = bytes_take_u32(&rest);
+        out_request->ranges[i].last = bytes_take_u32(&rest);
     }
-    take_strings(&rest, out_request->input_count, out_request->inputs);
+    bytes_take_strings(&rest, out_request->input_count, out_request->inputs);
     if (rest.is_short || !is_valid(out_request))
         return err_set(err, ERR_INVALID_ARGUMENT, "the request is not complete");
     return 0;
@@ -257,8 +182,9 @@ int media_write_answer(const struct media_answer *answer, struct buf *out)
     int r = buf_append(out, head, sizeof(head));
 
     if (r == 0)
-        r = put_numbers(out, numbers, array_size(numbers));
-    return r == 0 ? put_strings(out, answer->outputs, answer->output_count) : r;
+        r = bytes_put_numbers(out, numbers, array_size(numbers));
+    return r == 0 ? bytes_put_strings(out, answer->outputs, answer->output_count, MEDIA_MAX_BYTES)
+                  : r;
 }
 
 int media_write_error(const struct err *err, struct buf *out)
@@ -271,22 +197,22 @@ int media_write_error(const struct err *err, struct buf *out)
 
 int media_read_answer(struct str bytes, struct media_answer *out_answer, struct err *err)
 {
-    struct rest rest = {.bytes = bytes};
-    unsigned code = take_u8(&rest);
-    unsigned format = take_u8(&rest);
+    struct bytes_rest rest = {.bytes = bytes};
+    unsigned code = bytes_take_u8(&rest);
+    unsigned format = bytes_take_u8(&rest);
 
-    (void)take(&rest, 2);
+    (void)bytes_take(&rest, 2);
     *out_answer = (struct media_answer){.format = (enum media_format)format};
-    out_answer->width = take_u32(&rest);
-    out_answer->height = take_u32(&rest);
-    out_answer->first = take_u32(&rest);
-    out_answer->last = take_u32(&rest);
-    out_answer->total = take_u32(&rest);
-    out_answer->output_count = take_u32(&rest);
+    out_answer->width = bytes_take_u32(&rest);
+    out_answer->height = bytes_take_u32(&rest);
+    out_answer->first = bytes_take_u32(&rest);
+    out_answer->last = bytes_take_u32(&rest);
+    out_answer->total = bytes_take_u32(&rest);
+    out_answer->output_count = bytes_take_u32(&rest);
     if (rest.is_short || code >= array_size(codes) || format >= MEDIA_FORMAT_END ||
         out_answer->output_count > MEDIA_MAX_OUTPUTS)
         return err_set(err, ERR_INTERNAL, "gatehouse-media sent an answer of an unknown form");
-    take_strings(&rest, out_answer->output_count, out_answer->outputs);
+    bytes_take_strings(&rest, out_answer->output_count, out_answer->outputs);
     if (rest.is_short || (code != 0 && out_answer->output_count != 1))
         return err_set(err, ERR_INTERNAL, "gatehouse-media sent an answer that is not complete");
     out_answer->code = codes[code];

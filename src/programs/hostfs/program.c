@@ -166,7 +166,7 @@ static unsigned find_features(struct media_client *media)
 
 static int open_media(struct program *program, const struct option_values *values, struct err *err)
 {
-    int r = media_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, &program->media, err);
+    int r = media_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, 0, &program->media, err);
 
     if (r < 0)
         return r;

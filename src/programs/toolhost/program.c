@@ -137,7 +137,7 @@ static void open_media(struct program *program)
 {
     struct err why = ERR_INIT;
 
-    if (media_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, &program->media, &why) < 0)
+    if (media_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, 0, &program->media, &why) < 0)
         log_write(&program->log, LOG_WARN, "large images and documents cannot be made smaller",
                   LOG_TEXT("why", why.message));
 }

@@ -144,8 +144,8 @@ struct stage {
     struct err err;
 };
 
-/* `script` stands for gatehouse-media; NULL: there is none. */
-static struct stage *open_stage(const char *script)
+/* `script` stands for gatehouse-media; NULL: there is none. time_ms 0: the usual limit. */
+static struct stage *open_stage_for(const char *script, int64_t time_ms)
 {
     struct stage *stage = calloc(1, sizeof(*stage));
 
@@ -157,13 +157,19 @@ static struct stage *open_stage(const char *script)
         assert_int_equal(fchmodat(stage->scene.fd, "gatehouse-media", 0700, 0), 0);
     }
     assert_int_equal(
-        media_client_start(stage->scene.path, STDERR_FILENO, &stage->client, &stage->err), 0);
+        media_client_start(stage->scene.path, STDERR_FILENO, time_ms, &stage->client, &stage->err),
+        0);
     stage->request.operation = MEDIA_CONVERT;
     stage->request.format = MEDIA_PNG;
     stage->request.input_count = 1;
     stage->request.inputs[0] = STR("input");
     buf_init(&stage->space, LARGE + (1 << 20));
     return stage;
+}
+
+static struct stage *open_stage(const char *script)
+{
+    return open_stage_for(script, 0);
 }
 
 static int ask(struct stage *stage, const struct cancel *cancel)
@@ -282,6 +288,25 @@ static void a_request_that_is_given_up_ends_when_the_next_one_comes(void **state
     close_stage(stage);
 }
 
+static void one_that_takes_too_long_is_killed(void **state)
+{
+    /* Its child would hold the socket open. */
+    struct stage *stage = open_stage_for("#!/bin/sh\n"
+                                         "case $(head -c 1 <&3 | od -An -tu1) in\n"
+                                         "*2) exec sleep 600 ;;\n"
+                                         "esac\n"
+                                         "cat <&3 >/dev/null\n" HEAD("0", "\\2\\0\\0\\0ok"),
+                                         500);
+    int64_t before_ms = clock_monotonic_ms(&clock_system);
+
+    (void)state;
+    stage->request.operation = MEDIA_RESIZE;
+    assert_int_equal(ask(stage, NULL), ERR_MEDIA_LIMIT);
+    assert_non_null(strstr(stage->err.message, "longer than"));
+    assert_true(clock_monotonic_ms(&clock_system) - before_ms >= 500);
+    close_stage(stage);
+}
+
 static void *ask_often(void *data)
 {
     const struct stage *stage = data;
@@ -320,4 +345,4 @@ TEST_MAIN(cmocka_unit_test(a_request_comes_back_as_it_was),
           cmocka_unit_test(its_end_is_an_error_and_the_next_request_works),
           cmocka_unit_test(without_the_program_it_is_not_supported),
           cmocka_unit_test(a_request_that_is_given_up_ends_when_the_next_one_comes),
-          cmocka_unit_test(threads_take_turns))
+          cmocka_unit_test(one_that_takes_too_long_is_killed), cmocka_unit_test(threads_take_turns))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "media/internal.h"
+#include "isolate/errand_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,25 +13,23 @@
 #include "base/clock.h"
 #include "ipc/frames.h"
 #include "isolate/companion.h"
-#include "media/wire.h"
 
 /* Bytes on their way. */
 struct stock {
     size_t at;
     size_t len;
-    char bytes[FRAMES_HEADER_BYTES + MEDIA_CHUNK_BYTES];
+    char bytes[FRAMES_HEADER_BYTES + ERRAND_CHUNK_BYTES];
 };
 
 struct starter {
     int client;
-    const char *libexec;
-    int error_fd;
+    const struct errand_config *config;
     bool is_over; /* the program has closed */
     struct stock in;
     struct stock out;
 };
 
-struct errand {
+struct request {
     uint32_t number;
     size_t left; /* of the request, not read yet */
     struct companion worker;
@@ -69,87 +67,88 @@ static bool drain(int fd, struct stock *stock)
 
 /* ---- one request ---- */
 
-static void from_client(struct starter *starter, struct errand *errand)
+static void from_client(struct starter *starter, struct request *request)
 {
-    size_t most = errand->left < MEDIA_CHUNK_BYTES ? errand->left : MEDIA_CHUNK_BYTES;
+    size_t most = request->left < ERRAND_CHUNK_BYTES ? request->left : ERRAND_CHUNK_BYTES;
     size_t len;
 
-    if (errand->left == 0) {
-        errand->is_unwanted = true; /* the next request, or the end: read later */
+    if (request->left == 0) {
+        request->is_unwanted = true; /* the next request, or the end: read later */
         return;
     }
     if (!fill(starter->client, &starter->in, 0, most, &len))
         starter->is_over = true;
-    errand->left -= len;
-    if (errand->is_fed)
+    request->left -= len;
+    if (request->is_fed)
         starter->in.at = starter->in.len; /* it closed early: nobody takes this */
 }
 
-static void to_worker(struct starter *starter, struct errand *errand)
+static void to_worker(struct starter *starter, struct request *request)
 {
-    if (drain(errand->worker.fd, &starter->in))
+    if (drain(request->worker.fd, &starter->in))
         return;
-    errand->is_fed = true;
+    request->is_fed = true;
     starter->in.at = starter->in.len;
 }
 
-static void from_worker(struct starter *starter, struct errand *errand)
+static void from_worker(struct starter *starter, struct request *request)
 {
     size_t len;
 
-    if (!fill(errand->worker.fd, &starter->out, FRAMES_HEADER_BYTES, MEDIA_CHUNK_BYTES, &len))
-        errand->is_done = true;
+    if (!fill(request->worker.fd, &starter->out, FRAMES_HEADER_BYTES, ERRAND_CHUNK_BYTES, &len))
+        request->is_done = true;
     if (len > 0)
-        frames_write_header(errand->number, MEDIA_DATA, len, starter->out.bytes);
+        frames_write_header(request->number, ERRAND_DATA, len, starter->out.bytes);
     else
         starter->out.at = starter->out.len = 0;
 }
 
-static void move_bytes(struct starter *starter, struct errand *errand, const struct pollfd ready[2])
+static void move_bytes(struct starter *starter, struct request *request,
+                       const struct pollfd ready[2])
 {
     if ((ready[0].revents & POLLOUT) != 0 && !is_empty(&starter->out) &&
         !drain(starter->client, &starter->out))
         starter->is_over = true;
     if ((ready[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0 && is_empty(&starter->in))
-        from_client(starter, errand);
-    if (!is_empty(&starter->in) && !errand->is_fed)
-        to_worker(starter, errand);
-    if (!errand->is_fed && errand->left == 0 && is_empty(&starter->in)) {
-        errand->is_fed = true;
-        (void)shutdown(errand->worker.fd, SHUT_WR);
+        from_client(starter, request);
+    if (!is_empty(&starter->in) && !request->is_fed)
+        to_worker(starter, request);
+    if (!request->is_fed && request->left == 0 && is_empty(&starter->in)) {
+        request->is_fed = true;
+        (void)shutdown(request->worker.fd, SHUT_WR);
     }
     if ((ready[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0 && is_empty(&starter->out) &&
-        !errand->is_done)
-        from_worker(starter, errand);
+        !request->is_done)
+        from_worker(starter, request);
 }
 
 /* Until it is done and all of it is sent, or it must end. */
-static void carry(struct starter *starter, struct errand *errand)
+static void carry(struct starter *starter, struct request *request)
 {
-    while (!starter->is_over && !errand->is_unwanted && !errand->is_overtime) {
-        int64_t left_ms = errand->deadline_ms - clock_monotonic_ms(&clock_system);
+    while (!starter->is_over && !request->is_unwanted && !request->is_overtime) {
+        int64_t left_ms = request->deadline_ms - clock_monotonic_ms(&clock_system);
         struct pollfd ready[2] = {
             {.fd = starter->client,
              .events = (short)((is_empty(&starter->in) ? POLLIN : 0) |
                                (is_empty(&starter->out) ? 0 : POLLOUT))},
-            {.fd = errand->is_done && is_empty(&starter->in) ? -1 : errand->worker.fd,
-             .events = (short)((is_empty(&starter->in) || errand->is_fed ? 0 : POLLOUT) |
-                               (is_empty(&starter->out) && !errand->is_done ? POLLIN : 0))},
+            {.fd = request->is_done && is_empty(&starter->in) ? -1 : request->worker.fd,
+             .events = (short)((is_empty(&starter->in) || request->is_fed ? 0 : POLLOUT) |
+                               (is_empty(&starter->out) && !request->is_done ? POLLIN : 0))},
         };
 
-        if (errand->is_done && is_empty(&starter->out) && errand->left == 0)
+        if (request->is_done && is_empty(&starter->out) && request->left == 0)
             return;
-        if (errand->is_done)
+        if (request->is_done)
             ready[1].fd = -1; /* it hangs up all the time */
         if (left_ms <= 0)
-            errand->is_overtime = true;
+            request->is_overtime = true;
         else if (poll(ready, 2, (int)left_ms) > 0)
-            move_bytes(starter, errand, ready);
+            move_bytes(starter, request, ready);
     }
 }
 
 /* Blocks, but only while the program reads nothing. */
-static void send_end(struct starter *starter, uint32_t number, enum media_end how)
+static void send_end(struct starter *starter, uint32_t number, enum errand_end how)
 {
     struct stock *out = &starter->out;
 
@@ -162,7 +161,7 @@ static void send_end(struct starter *starter, uint32_t number, enum media_end ho
     }
     if (starter->is_over)
         return;
-    frames_write_header(number, MEDIA_END, 1, out->bytes);
+    frames_write_header(number, ERRAND_END, 1, out->bytes);
     out->bytes[FRAMES_HEADER_BYTES] = (char)how;
     out->at = 0;
     out->len = FRAMES_HEADER_BYTES + 1;
@@ -182,53 +181,51 @@ static void set_nonblocking(int fd)
 }
 
 /* What the request still has is not for anybody. */
-static void skip_request(struct starter *starter, struct errand *errand)
+static void skip_request(struct starter *starter, struct request *request)
 {
-    errand->is_fed = true;
-    while (errand->left > 0 && !starter->is_over) {
+    request->is_fed = true;
+    while (request->left > 0 && !starter->is_over) {
         struct pollfd ready = {.fd = starter->client, .events = POLLIN};
 
         if (poll(&ready, 1, -1) > 0)
-            from_client(starter, errand);
+            from_client(starter, request);
     }
     starter->in.at = starter->in.len = 0;
 }
 
-static enum media_end end_worker(struct errand *errand)
+static enum errand_end end_worker(struct request *request)
 {
     int status = 0;
 
-    if (!errand->is_done)
-        (void)kill(errand->worker.pid, SIGKILL);
-    close(errand->worker.fd);
-    while (waitpid(errand->worker.pid, &status, 0) < 0 && errno == EINTR)
+    if (!request->is_done)
+        (void)kill(request->worker.pid, SIGKILL);
+    close(request->worker.fd);
+    while (waitpid(request->worker.pid, &status, 0) < 0 && errno == EINTR)
         ;
-    if (errand->is_overtime)
-        return MEDIA_ENDED_OVERTIME;
-    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS ? MEDIA_ENDED_WELL
-                                                                    : MEDIA_ENDED_BADLY;
+    if (request->is_overtime)
+        return ERRAND_ENDED_OVERTIME;
+    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS ? ERRAND_ENDED_WELL
+                                                                    : ERRAND_ENDED_BADLY;
 }
 
 static void serve_one(struct starter *starter, uint32_t number, unsigned job, size_t len)
 {
-    static const char *const jobs[MEDIA_JOB_END] = {
-        [MEDIA_JOB_IMAGE] = "image", [MEDIA_JOB_DOCUMENT] = "document", [MEDIA_JOB_TEXT] = "text"};
-    const char *const words[] = {"gatehouse-media", "--job", job < MEDIA_JOB_END ? jobs[job] : NULL,
-                                 NULL};
-    struct errand errand = {.number = number,
-                            .left = len,
-                            .deadline_ms = clock_monotonic_ms(&clock_system) + MEDIA_TIME_MS};
-    enum media_end how = MEDIA_ENDED_NOT_STARTED;
+    const struct errand_config *config = starter->config;
+    const char *const *words = job > 0 && job < config->job_end ? config->jobs[job] : NULL;
+    struct request request = {.number = number,
+                              .left = len,
+                              .deadline_ms = clock_monotonic_ms(&clock_system) + config->time_ms};
+    enum errand_end how = ERRAND_ENDED_NOT_STARTED;
 
     starter->in.at = starter->in.len = 0;
     starter->out.at = starter->out.len = 0;
-    if (words[2] != NULL && companion_start("gatehouse-media", starter->libexec, words,
-                                            starter->error_fd, &errand.worker, NULL) == 0) {
-        set_nonblocking(errand.worker.fd);
-        carry(starter, &errand);
-        how = end_worker(&errand);
+    if (words != NULL && companion_start(config->program, config->libexec, words, config->error_fd,
+                                         &request.worker, NULL) == 0) {
+        set_nonblocking(request.worker.fd);
+        carry(starter, &request);
+        how = end_worker(&request);
     }
-    skip_request(starter, &errand);
+    skip_request(starter, &request);
     send_end(starter, number, how);
 }
 
@@ -261,7 +258,7 @@ static uint32_t number_at(const char *bytes)
     return number;
 }
 
-int media_starter_run(int fd, const char *libexec, int error_fd)
+int errand_starter_run(int fd, const struct errand_config *config)
 {
     struct starter *starter = calloc(1, sizeof(*starter));
     char header[FRAMES_HEADER_BYTES];
@@ -269,8 +266,7 @@ int media_starter_run(int fd, const char *libexec, int error_fd)
     if (starter == NULL)
         return EXIT_FAILURE;
     starter->client = fd;
-    starter->libexec = libexec;
-    starter->error_fd = error_fd;
+    starter->config = config;
     set_nonblocking(fd);
     while (!starter->is_over && read_header(starter, header)) {
         size_t counted = number_at(header);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Has another program of ours do one job after the other, each in a process of its own. For
+ * programs that cannot start processes when they have confined themselves: a copy of them, made
+ * before, starts the program and carries the bytes.
+ *
+ *     program <-> its copy (errand.c, errandstarter.c) <-> the helper, started for one request
+ *
+ * What the bytes mean is the matter of the two at the ends.
+ */
+#ifndef ISOLATE_ERRAND_H
+#define ISOLATE_ERRAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/cancel.h"
+#include "base/err.h"
+
+struct errand;
+
+struct errand_config {
+    const char *program; /* as in isolate/companion.h, like libexec */
+    const char *libexec;
+    /* The words of a job, from 1 on: argv with the program's name, NULL-terminated. */
+    const char *const *const *jobs;
+    size_t job_end;
+    int error_fd;
+    int64_t time_ms; /* for one request; then the process is killed */
+};
+
+/* How the process of a request ended. */
+enum errand_end {
+    ERRAND_ENDED_WELL,
+    ERRAND_ENDED_BADLY,      /* it crashed, or was killed for its memory */
+    ERRAND_ENDED_OVERTIME,   /* we killed it */
+    ERRAND_ENDED_NOT_STARTED /* it is not installed */
+};
+
+/*
+ * Call it before there are threads, and before confining. What the configuration points to must
+ * live until the call returns.
+ */
+int errand_start(const struct errand_config *config, struct errand **out_errand, struct err *err);
+/* No thread may be asking. */
+void errand_free(struct errand *errand);
+
+/*
+ * Blocks until the process has ended; threads take turns. A request that is given up is killed.
+ * ERR_TOO_LARGE if the answer is larger than the limit of `space`, ERR_UNSUPPORTED if the copy has
+ * ended.
+ */
+int errand_ask(struct errand *errand, unsigned job, struct str body, const struct cancel *cancel,
+               struct buf *space, enum errand_end *out_end, struct err *err);
+
+#endif
