@@ -104,6 +104,9 @@ enum err_category {
     X(ERR_TLS_HANDSHAKE,       "tls_handshake",       OPERATIONAL, 502, -32010, "the TLS handshake failed") \
     X(ERR_TLS_BROKEN,          "tls_broken",          OPERATIONAL, 502, -32010, "the TLS connection is corrupt") \
     X(ERR_TLS_TRUNCATED,       "tls_truncated",       OPERATIONAL, 502, -32010, "the TLS connection was closed without notice; data may be missing") \
+    X(ERR_HOST_KEY,            "host_key",            POLICY,      502, -32010, "the server's host key is not among the known ones") \
+    X(ERR_LOGIN_REFUSED,       "login_refused",       OPERATIONAL, 502, -32010, "the server refused the login") \
+    X(ERR_TRANSFER_FAILED,     "transfer_failed",     OPERATIONAL, 502, -32010, "the server did not carry out the transfer") \
     X(ERR_WS_HANDSHAKE,        "websocket_handshake", POLICY,      400, -32010, "not a WebSocket handshake") \
     X(ERR_WS_VERSION,          "websocket_version",   POLICY,      426, -32010, "unsupported WebSocket version; use 13") \
     X(ERR_WS_PROTOCOL,         "websocket_protocol",  POLICY,      400, -32010, "WebSocket protocol error") \

@@ -78,6 +78,26 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                   .max = HOSTFS_LARGEST_FILE,
                                   .fallback = HOSTFS_DEFAULT_LIMIT,
                                   .help = "size limit of files of host.fs"},
+    [SERVE_OPTION_FS_TRANSPORT_HOST] = {.name = "fs-transport-host",
+                                        .type = OPTION_LIST,
+                                        .is_whole = true,
+                                        .env = "GATEHOUSE_FS_TRANSPORT_HOST",
+                                        .placeholder = "URL",
+                                        .help = "let host.fs transfer files to and from this "
+                                                "server, like sftp://files.example:2222, "
+                                                "and no other; repeatable"},
+    [SERVE_OPTION_FS_TRANSPORT_KNOWN_HOSTS] = {.name = "fs-transport-known-hosts",
+                                               .type = OPTION_PATH,
+                                               .env = "GATEHOUSE_FS_TRANSPORT_KNOWN_HOSTS",
+                                               .placeholder = "FILE",
+                                               .help = "host keys of servers of ssh and sftp, "
+                                                       "as in ~/.ssh/known_hosts"},
+    [SERVE_OPTION_FS_TRANSPORT_CREDENTIALS] = {.name = "fs-transport-credentials",
+                                               .type = OPTION_PATH,
+                                               .env = "GATEHOUSE_FS_TRANSPORT_CREDENTIALS",
+                                               .placeholder = "FILE",
+                                               .help = "users, passwords and keys for these "
+                                                       "servers (JSON), private to this user"},
     [SERVE_OPTION_NO_FS] = {.name = "no-fs",
                             .env = "GATEHOUSE_NO_FS",
                             .help = "offer no files, whatever else says so"},

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hostfs/discovery.h"
 
+#include "base/cleanup.h"
+#include "base/json.h"
 #include "base/jsonwrite.h"
 #include "hostfs/runs.h"
 #include "hostfs/service.h"
@@ -33,6 +35,26 @@ static void put_feature(struct json_writer *json, struct str key, unsigned featu
     json_end_object(json);
 }
 
+/* In the second major only those that are there. */
+static void put_transport(struct json_writer *json, unsigned features, enum hostfs_major major)
+{
+    static const struct {
+        struct str name;
+        unsigned feature;
+    } protocols[] = {{STR_LITERAL("ftp"), HOSTFS_HAS_FTP},
+                     {STR_LITERAL("sftp"), HOSTFS_HAS_SFTP},
+                     {STR_LITERAL("ssh"), HOSTFS_HAS_SSH}};
+
+    if (major == HOSTFS_V2 && (features & HOSTFS_HAS_TRANSPORT) == 0)
+        return;
+    json_key(json, STR("transport"));
+    json_begin_object(json);
+    for (size_t i = 0; i < array_size(protocols); i++)
+        if (major == HOSTFS_V1 || (features & protocols[i].feature) != 0)
+            json_put_bool(json, protocols[i].name, (features & protocols[i].feature) != 0);
+    json_end_object(json);
+}
+
 static void put_files(struct json_writer *json, const struct discovery *discovery,
                       enum hostfs_major major)
 {
@@ -44,14 +66,7 @@ static void put_files(struct json_writer *json, const struct discovery *discover
     json_put_int(json, STR("maxFileSizeBytes"), (int64_t)discovery->max_file_bytes);
     put_feature(json, STR("image"), HOSTFS_HAS_IMAGE, discovery->features, major);
     put_feature(json, STR("pdf"), HOSTFS_HAS_PDF, discovery->features, major);
-    if (major == HOSTFS_V1) {
-        json_key(json, STR("transport"));
-        json_begin_object(json);
-        json_put_bool(json, STR("ftp"), false);
-        json_put_bool(json, STR("sftp"), false);
-        json_put_bool(json, STR("ssh"), false);
-        json_end_object(json);
-    }
+    put_transport(json, discovery->features, major);
     json_end_object(json);
 }
 
@@ -94,5 +109,45 @@ int discovery_write(const struct discovery *discovery, enum hostfs_major major, 
         json_end_array(&json);
     }
     json_end_object(&json);
+    return json_writer_finish(&json);
+}
+
+/* ---- OpenAPI ---- */
+
+static bool is_of_transport(struct str key)
+{
+    return str_ends_with(key, STR("/transport")) || str_starts_with(key, STR("Transport"));
+}
+
+/* Objects without the members that only transport has: its path, and components named after it. */
+static void write_without_transport(struct json_writer *json, const struct json_value *object)
+{
+    json_begin_object(json);
+    json_each_member (key, object) {
+        if (is_of_transport(json_str(key)))
+            continue;
+        json_key(json, json_str(key));
+        if (key[1].type == JSON_OBJECT)
+            write_without_transport(json, &key[1]);
+        else
+            json_write_value(json, &key[1]);
+    }
+    json_end_object(json);
+}
+
+int discovery_write_openapi(unsigned features, struct buf *out)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(8 << 20);
+    const struct json_value *document;
+    struct json_writer json;
+    int r;
+
+    if ((features & HOSTFS_HAS_TRANSPORT) != 0)
+        return buf_append_str(out, discovery_openapi);
+    r = json_parse(&arena, discovery_openapi, JSON_LIMITS_DEFAULT, &document, NULL);
+    if (r < 0)
+        return r;
+    json_writer_init(&json, out);
+    write_without_transport(&json, document);
     return json_writer_finish(&json);
 }

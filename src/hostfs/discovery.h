@@ -15,7 +15,9 @@ struct discovery {
 /* Appends the document of /.well-known/openwop. No tenant and no path of the machine is in it. */
 int discovery_write(const struct discovery *discovery, enum hostfs_major major, struct buf *out);
 
-/* The document of /v1/openapi.json. */
+/* The document of /v1/openapi.json, with all that there can be. */
 extern const struct str discovery_openapi;
+/* Appends it without what these features do not have: transport. */
+int discovery_write_openapi(unsigned features, struct buf *out);
 
 #endif

@@ -36,6 +36,7 @@ struct row {
 #define ARCHIVE  SAME("archive_refused", 422)
 #define MEDIA    SAME("media_refused", 422)
 #define NOT_HERE SAME("busy", 503)
+#define TRANSFER SAME("transport_failed", 502)
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -73,6 +74,13 @@ static const struct row rows[] = {
     {ERR_ARCHIVE_DEPTH, ARCHIVE},
     {ERR_MEDIA_FORMAT, MEDIA},
     {ERR_MEDIA_LIMIT, MEDIA},
+    {ERR_SERVER_DENIED, SAME("transport_refused", 403)},
+    {ERR_HOST_KEY, TRANSFER},
+    {ERR_LOGIN_REFUSED, TRANSFER},
+    {ERR_HOST_UNKNOWN, TRANSFER},
+    {ERR_UNREACHABLE, TRANSFER},
+    {ERR_CONNECTION_LOST, TRANSFER},
+    {ERR_TRANSFER_FAILED, TRANSFER},
     {ERR_UNAUTHORIZED, SAME("unauthenticated", 401)},
     {ERR_UNSUPPORTED, {"host_capability_missing", 501, NULL, NULL}, {"capability_not_provided", 422, NULL, NULL}},
     {ERR_HTTP_VERSION, SAME("protocol_version_unsupported", 406)},
@@ -96,17 +104,23 @@ static const struct form *find_form(enum hostfs_major major, int code)
     return major == HOSTFS_V1 ? &row->first : &row->second;
 }
 
+/* The name says too little. */
+static bool has_reason(const struct form *form)
+{
+    static const char *const names[] = {"archive_refused", "media_refused", "transport_refused",
+                                        "transport_failed"};
+
+    return str_index(str_from(form->name), names, array_size(names)) < array_size(names);
+}
+
 static void put_details(struct json_writer *json, const struct form *form, int code)
 {
-    bool has_reason = str_eq(str_from(form->name), STR("archive_refused")) ||
-                      str_eq(str_from(form->name), STR("media_refused"));
-
     json_key(json, STR("details"));
     json_begin_object(json);
     json_put_str(json, STR("service"), STR("fs"));
     if (form->key != NULL)
         json_put_str(json, str_from(form->key), str_from(form->value));
-    else if (has_reason)
+    else if (has_reason(form))
         json_put_str(json, STR("reason"), str_from(err_name(code)));
     json_end_object(json);
 }
@@ -122,7 +136,7 @@ static int write_form(enum hostfs_major major, struct str key, const struct err 
     json_begin_object(&json);
     json_put_str(&json, key, str_from(form->name));
     json_put_str_lossy(&json, STR("message"), str_from(message));
-    if (major == HOSTFS_V2 || form->status == 422)
+    if (major == HOSTFS_V2 || has_reason(form))
         put_details(&json, form, err->code);
     json_end_object(&json);
     (void)json_writer_finish(&json); /* the status says enough without a body */

@@ -33,6 +33,7 @@ int hostfs_list(const struct hostfs_work *work);
 int hostfs_archive(const struct hostfs_work *work);
 int hostfs_image(const struct hostfs_work *work);
 int hostfs_pdf(const struct hostfs_work *work);
+int hostfs_transport(const struct hostfs_work *work);
 
 /* For those that take their input from files and write files: a whole one, and one of many. */
 int hostfs_read_whole(const struct hostfs_work *work, struct str name, struct buf *out);

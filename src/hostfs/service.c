@@ -27,6 +27,8 @@ static const struct {
     [HOSTFS_IMAGE] = {STR_LITERAL("image"), HOSTFS_MAY_READ | HOSTFS_MAY_WRITE, HOSTFS_HAS_IMAGE,
                       hostfs_image},
     [HOSTFS_PDF] = {STR_LITERAL("pdf"), HOSTFS_MAY_READ, HOSTFS_HAS_PDF, hostfs_pdf},
+    [HOSTFS_TRANSPORT] = {STR_LITERAL("transport"), HOSTFS_MAY_READ | HOSTFS_MAY_WRITE, 0,
+                          hostfs_transport},
 };
 
 static int work_on(enum hostfs_operation operation, const struct hostfs_request *request,

@@ -18,6 +18,7 @@
 #include "hostfs/wire.h"
 
 struct media_client;
+struct transfer_client;
 
 /* The root as clients name it; no name of the machine is told. */
 #define HOSTFS_ROOT "/sandbox"
@@ -31,7 +32,8 @@ struct hostfs {
     struct authority_scope *scope; /* follows links inside its root */
     uint64_t max_file_bytes;       /* that of the scope */
     unsigned features;
-    struct media_client *media; /* for images and documents; or NULL without those features */
+    struct media_client *media;       /* for images and documents; or NULL without those features */
+    struct transfer_client *transfer; /* the same for servers */
 };
 
 struct hostfs_answer {

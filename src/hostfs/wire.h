@@ -28,6 +28,7 @@ enum hostfs_operation {
     HOSTFS_ARCHIVE,
     HOSTFS_IMAGE,
     HOSTFS_PDF,
+    HOSTFS_TRANSPORT,
     HOSTFS_RUN_START,
     HOSTFS_RUN_GET,    /* the body is the run's id */
     HOSTFS_RUN_EVENTS, /* same */
@@ -48,6 +49,10 @@ enum {
     HOSTFS_HAS_ARCHIVE = 1 << 0,
     HOSTFS_HAS_IMAGE = 1 << 1,
     HOSTFS_HAS_PDF = 1 << 2,
+    HOSTFS_HAS_FTP = 1 << 3,
+    HOSTFS_HAS_SFTP = 1 << 4,
+    HOSTFS_HAS_SSH = 1 << 5,
+    HOSTFS_HAS_TRANSPORT = HOSTFS_HAS_FTP | HOSTFS_HAS_SFTP | HOSTFS_HAS_SSH, /* any of them */
     HOSTFS_FORMAT_SHIFT = 8, /* of images: 1 << (HOSTFS_FORMAT_SHIFT + MEDIA_JPEG) and so on */
 };
 

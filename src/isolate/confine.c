@@ -297,6 +297,7 @@ static int wall_calls(const struct confine_plan *plan, struct confine_finding *f
         .answers_connections = plan->answers_connections,
         .makes_links = plan->makes_links,
         .keeps_rooms = plan->keeps_rooms,
+        .has_connections = plan->has_connections,
     };
     struct seccomp_program program;
     int r = syscalls_compile(SECCOMP_ON_THIS, &needs, &program, err);

@@ -33,6 +33,7 @@ struct confine_plan {
     bool passes_messages;
     bool answers_connections;
     bool keeps_rooms;
+    bool has_connections;
     /* 0: no limit. More memory cannot be had; who uses more of the processor is killed. */
     uint64_t max_memory_bytes;
     unsigned max_cpu_s;

@@ -18,7 +18,18 @@
 #include "base/cleanup.h"
 #include "isolate/sanitized.h"
 
-enum need { ALWAYS, TO_CHANGE, TO_LINK, TO_PASS, TO_SERVE, TO_KEEP, TO_WAIT, SANITIZED, RULED };
+enum need {
+    ALWAYS,
+    TO_CHANGE,
+    TO_LINK,
+    TO_PASS,
+    TO_SERVE,
+    TO_KEEP,
+    TO_WAIT,
+    TO_PRETEND,
+    SANITIZED,
+    RULED
+};
 
 /* No such call on this machine. */
 enum { NONE = -1 };
@@ -212,6 +223,7 @@ enum { NONE = -1 };
     X(tgkill,                 234,  131,  RULED) \
     X(utimensat,              280,  88,   RULED) \
     X(sendto,                 44,   206,  RULED) \
+    X(connect,                42,   203,  RULED) \
     X(setsockopt,             54,   208,  RULED) \
     X(socketpair,             53,   199,  RULED)
 /* clang-format on */
@@ -324,6 +336,9 @@ static const struct {
     {CALL_utimensat, TO_CHANGE, {0, 0, ALLOW, 1, {{1, UINT64_MAX, 0}}}},
     {CALL_sendto, TO_PASS, {0, 0, ALLOW, 1, {{4, UINT64_MAX, 0}}}},
 
+    /* Nothing is connected: the library waits, and finds the connection that the socket had. */
+    {CALL_connect, TO_PRETEND, {0, 0, SECCOMP_RET_ERRNO | EINPROGRESS, 0, {{0}}}},
+
     /* How its connections behave, and nothing that reaches further (SO_BINDTODEVICE, filters,
      * TCP_ULP and TCP_REPAIR). */
     {CALL_setsockopt,
@@ -364,6 +379,8 @@ static bool is_needed(const struct syscalls_needs *needs, enum need need)
         return needs->answers_connections;
     case TO_KEEP:
         return needs->keeps_rooms;
+    case TO_PRETEND:
+        return needs->has_connections;
     case TO_WAIT: /* the search for leaks needs it too */
         return needs->keeps_rooms || ISOLATE_IS_SANITIZED != 0;
     case SANITIZED:

@@ -24,6 +24,7 @@ struct syscalls_needs {
     bool passes_messages;     /* on given sockets, to transfer file descriptors */
     bool answers_connections; /* on a given listening socket; it cannot create one */
     bool keeps_rooms;         /* of a keeper that runs already (isolate/room) */
+    bool has_connections;     /* connect() of a given socket does nothing, and says it began */
 };
 
 /* Higher numbers are newer than this list: ENOSYS, as from a kernel of that time. */

@@ -20,6 +20,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 from mcp_client import PATIENCE
 from sandboxd_scene import Scene, clean_environment
+from transport_scene import find_sshd
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 GUIDES = pathlib.Path(__file__).resolve().parents[2] / "docs/guides"
@@ -99,13 +100,9 @@ class Elsewhere(unittest.TestCase):
 
     def test_ssh_brings_it_to_another_machine(self):
         self.assertIn("ssh -N -R 127.0.0.1:7650:127.0.0.1:7650", GUIDE)
-        sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
+        sshd, why = find_sshd()
         if sshd is None or shutil.which("ssh") is None:
-            self.skipTest("there is no sshd")
-        if pwd.getpwuid(os.geteuid()).pw_passwd.startswith(("*", "!")):
-            self.skipTest("nobody can log in as this user")
-        if os.geteuid() == 0 and not pathlib.Path("/run/sshd").is_dir():
-            self.skipTest("sshd as root needs /run/sshd, which its package makes")
+            self.skipTest(why or "there is no ssh")
         for name in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.room / name], check=True)
         ssh_port = free_port()
@@ -113,7 +110,7 @@ class Elsewhere(unittest.TestCase):
             f"ListenAddress 127.0.0.1:{ssh_port}\nHostKey {self.room}/host\nPidFile none\nUsePAM no\n"
             f"AuthorizedKeysFile {self.room}/user.pub\nStrictModes no\nPasswordAuthentication no\n"
             "PermitRootLogin prohibit-password\nGatewayPorts clientspecified\n")
-        daemon = self.start(sshd, "-D", "-f", self.room / "sshd_config", stderr=subprocess.DEVNULL)
+        daemon = self.start(*sshd, "-D", "-f", self.room / "sshd_config", stderr=subprocess.DEVNULL)
         self.until_there(daemon, "127.0.0.1", ssh_port)
         # 127.0.0.2 is the loopback address of the other machine here: the port must be the same.
         user = pwd.getpwuid(os.geteuid()).pw_name

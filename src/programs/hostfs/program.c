@@ -21,6 +21,7 @@
 #include "programs/hostfs/host.h"
 #include "session/session.h"
 #include "session/state.h"
+#include "transfer/client.h"
 
 enum { FIRST_OWN_FD = 3, FLUSH_MS = 1000 };
 
@@ -37,6 +38,7 @@ struct program {
     struct authority_scope *scope;
     char root_path[PATH_MAX]; /* empty for files in memory */
     struct media_client *media;
+    struct transfer_client *transfer;
     struct hostfs hostfs;
     struct host *host;
     struct timer flush;
@@ -148,8 +150,28 @@ static int open_files(struct program *program, const struct option_values *value
     return r == 0 ? open_root(program, values, err) : r;
 }
 
-/* ---- images and documents: gatehouse-media works on them, and is asked what it can do here ----
- */
+/* ---- helpers, which are asked what they can do here ---- */
+
+/* A protocol needs a server that may be asked, and its library. */
+static unsigned find_protocols(struct transfer_client *transfer, const struct option_list *hosts)
+{
+    static const unsigned features[TRANSFER_PROTOCOL_END] = {[TRANSFER_FTP] = HOSTFS_HAS_FTP,
+                                                             [TRANSFER_SFTP] = HOSTFS_HAS_SFTP,
+                                                             [TRANSFER_SSH] = HOSTFS_HAS_SSH};
+    struct transfer_place place;
+    unsigned asked = 0;
+    unsigned found = 0;
+
+    for (size_t i = 0; i < hosts->count; i++) {
+        if (transfer_read_place(str_from(hosts->items[i]), &place, NULL) < 0 ||
+            (asked & features[place.protocol]) != 0)
+            continue;
+        asked |= features[place.protocol];
+        if (transfer_probe(transfer, place.protocol))
+            found |= features[place.protocol];
+    }
+    return found;
+}
 
 static unsigned find_features(struct media_client *media)
 {
@@ -164,16 +186,41 @@ static unsigned find_features(struct media_client *media)
     return features;
 }
 
-static int open_media(struct program *program, const struct option_values *values, struct err *err)
+static int start_transfer(struct program *program, const struct option_values *values,
+                          struct err *err)
 {
+    const struct option_list hosts = options_list(values, HOSTFS_OPTION_TRANSPORT_HOST);
+    const struct transfer_config config = {
+        .libexec = GATEHOUSE_LIBEXECDIR,
+        .error_fd = STDERR_FILENO,
+        .hosts = hosts.items,
+        .host_count = hosts.count,
+        .known_hosts = options_text(values, HOSTFS_OPTION_TRANSPORT_KNOWN_HOSTS),
+        .credentials = options_text(values, HOSTFS_OPTION_TRANSPORT_CREDENTIALS),
+        .tenant = options_text(values, HOSTFS_OPTION_TRANSPORT_TENANT),
+    };
+    int r = hosts.count > 0 ? transfer_client_start(&config, &program->transfer, err) : 0;
+
+    program->hostfs.transfer = program->transfer;
+    return r;
+}
+
+static int open_helpers(struct program *program, const struct option_values *values,
+                        struct err *err)
+{
+    const struct option_list hosts = options_list(values, HOSTFS_OPTION_TRANSPORT_HOST);
     int r = media_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, 0, &program->media, err);
 
+    if (r == 0)
+        r = start_transfer(program, values, err);
     if (r < 0)
         return r;
     program->hostfs.media = program->media;
     program->hostfs.features = (unsigned)options_int(values, HOSTFS_OPTION_FEATURES);
     if (program->hostfs.features == 0)
-        program->hostfs.features = find_features(program->media);
+        program->hostfs.features =
+            find_features(program->media) |
+            (program->transfer != NULL ? find_protocols(program->transfer, &hosts) : 0);
     return 0;
 }
 
@@ -245,6 +292,7 @@ static void close_all(struct program *program)
         _exit(EXIT_FAILURE);
     }
     media_client_free(program->media);
+    transfer_client_free(program->transfer);
     authority_scope_free(program->scope);
     session_state_close(&program->state);
 }
@@ -264,7 +312,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
              &clock_system);
     r = take_descriptors(&program, values, err);
     if (r == 0)
-        r = open_media(&program, values, err);
+        r = open_helpers(&program, values, err);
     if (r == 0)
         r = open_files(&program, values, err);
     program.hostfs.scope = program.scope;

@@ -15,6 +15,7 @@
 enum {
     KNOWN_MAX = 4096, /* keys that need no look at the store */
     DOCUMENT_BYTES = 16 << 10,
+    OPENAPI_BYTES = 256 << 10,
     ETAG_BYTES = 2 * 16 + 3, /* with quotes */
     MAJORS = 2,
     LOOK_MS = 50,          /* between two looks at what the keeper has started */
@@ -42,7 +43,7 @@ struct hostfsapi {
     struct served served[HOSTFSSTART_MAX_TENANTS];
     struct timer again; /* looks after those that are lost */
     struct document discovery[MAJORS];
-    char openapi_etag[ETAG_BYTES];
+    struct document openapi;
     struct map known; /* by the digest of the key */
     struct store_view view;
 };
@@ -58,10 +59,11 @@ static const struct {
     struct str name;
     enum hostfs_operation operation;
 } operations[] = {
-    {STR_LITERAL("read"), HOSTFS_READ},     {STR_LITERAL("write"), HOSTFS_WRITE},
-    {STR_LITERAL("delete"), HOSTFS_DELETE}, {STR_LITERAL("stat"), HOSTFS_STAT},
-    {STR_LITERAL("list"), HOSTFS_LIST},     {STR_LITERAL("archive"), HOSTFS_ARCHIVE},
-    {STR_LITERAL("image"), HOSTFS_IMAGE},   {STR_LITERAL("pdf"), HOSTFS_PDF},
+    {STR_LITERAL("read"), HOSTFS_READ},           {STR_LITERAL("write"), HOSTFS_WRITE},
+    {STR_LITERAL("delete"), HOSTFS_DELETE},       {STR_LITERAL("stat"), HOSTFS_STAT},
+    {STR_LITERAL("list"), HOSTFS_LIST},           {STR_LITERAL("archive"), HOSTFS_ARCHIVE},
+    {STR_LITERAL("image"), HOSTFS_IMAGE},         {STR_LITERAL("pdf"), HOSTFS_PDF},
+    {STR_LITERAL("transport"), HOSTFS_TRANSPORT},
 };
 
 /* ---- documents ---- */
@@ -127,7 +129,10 @@ static int make_documents(struct hostfsapi *api)
         r = discovery_write(&discovery, i == 0 ? HOSTFS_V1 : HOSTFS_V2, &document->text);
         make_etag(buf_view(&document->text), document->etag);
     }
-    make_etag(discovery_openapi, api->openapi_etag);
+    buf_init(&api->openapi.text, OPENAPI_BYTES);
+    if (r == 0)
+        r = discovery_write_openapi(discovery.features, &api->openapi.text);
+    make_etag(buf_view(&api->openapi.text), api->openapi.etag);
     return r;
 }
 
@@ -357,7 +362,7 @@ void hostfsapi_handle(void *data, struct exchange *exchange)
     struct hostfs_request asked;
 
     if (str_eq(request->path, STR(HOSTFS_OPENAPI_PATH))) {
-        answer_document(exchange, discovery_openapi, api->openapi_etag);
+        answer_document(exchange, buf_view(&api->openapi.text), api->openapi.etag);
         return;
     }
     if (str_eq(request->path, STR(HOSTFS_DISCOVERY_PATH))) {
@@ -483,6 +488,7 @@ void hostfsapi_free(struct hostfsapi *api)
     timer_stop(&api->again);
     for (int i = 0; i < MAJORS; i++)
         buf_done(&api->discovery[i].text);
+    buf_done(&api->openapi.text);
     forget_known(api);
     map_done(&api->known);
     free(api);

@@ -18,11 +18,12 @@
 #include "isolate/companion.h"
 #include "isolate/confine.h"
 #include "session/state.h"
+#include "transfer/place.h"
 
 enum {
     READY_MS = 30 * 1000,
     NUMBER_BYTES = 32,
-    MAX_WORDS = 20,
+    MAX_WORDS = 24 + 2 * TRANSFER_MAX_HOSTS,
     READY_BYTES = FRAMES_HEADER_BYTES + HOSTFS_READY_BYTES
 };
 
@@ -131,6 +132,70 @@ static int wait_until_ready(int fd, unsigned *out_features, struct err *err)
     return 0;
 }
 
+/* Files are named from where the server was started. */
+struct transport_paths {
+    char known_hosts[PATH_MAX];
+    char credentials[PATH_MAX];
+};
+
+static int add_path(const struct option_values *values, size_t option, const char *name,
+                    char path[PATH_MAX], const char *words[MAX_WORDS], size_t *count,
+                    struct err *err)
+{
+    const char *given = options_text(values, option);
+    int r = given != NULL ? session_state_absolute_path(given, path, err) : 0;
+
+    if (given == NULL || r < 0)
+        return r;
+    words[(*count)++] = name;
+    words[(*count)++] = path;
+    return 0;
+}
+
+/* What concerns transport, if a server may be reached. */
+static int add_transport(const struct option_values *values, const char *tenant,
+                         struct transport_paths *paths, const char *words[MAX_WORDS], size_t *count,
+                         struct err *err)
+{
+    const struct option_list hosts = options_list(values, SERVE_OPTION_FS_TRANSPORT_HOST);
+    int r;
+
+    if (hosts.count == 0)
+        return 0;
+    for (size_t i = 0; i < hosts.count; i++) {
+        words[(*count)++] = "--transport-host";
+        words[(*count)++] = hosts.items[i];
+    }
+    if (tenant != NULL) {
+        words[(*count)++] = "--transport-tenant";
+        words[(*count)++] = tenant;
+    }
+    r = add_path(values, SERVE_OPTION_FS_TRANSPORT_KNOWN_HOSTS, "--transport-known-hosts",
+                 paths->known_hosts, words, count, err);
+    return r == 0 ? add_path(values, SERVE_OPTION_FS_TRANSPORT_CREDENTIALS,
+                             "--transport-credentials", paths->credentials, words, count, err)
+                  : r;
+}
+
+static int check_transport(const struct option_values *values, struct err *err)
+{
+    const struct option_list hosts = options_list(values, SERVE_OPTION_FS_TRANSPORT_HOST);
+    struct transfer_place place;
+    struct err why = ERR_INIT;
+
+    if (hosts.count > TRANSFER_MAX_HOSTS)
+        return err_set(err, ERR_INVALID_OPTION, "--fs-transport-host: at most %d",
+                       TRANSFER_MAX_HOSTS);
+    for (size_t i = 0; i < hosts.count; i++) {
+        if (transfer_read_place(str_from(hosts.items[i]), &place, &why) < 0)
+            return err_set(err, ERR_INVALID_OPTION, "--fs-transport-host: %s", why.message);
+        if (place.path_len > 0)
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--fs-transport-host names a server, without a path");
+    }
+    return 0;
+}
+
 /* `features` are those that the first has found out; 0 for that one. */
 static int start_one(const struct option_values *values, const struct start *start,
                      const char *state_path, unsigned features, int *out_fd, struct err *err)
@@ -155,6 +220,7 @@ static int start_one(const struct option_values *values, const struct start *sta
                                     NULL};
     size_t count = 12;
     struct companion companion;
+    struct transport_paths paths;
     int r = 0;
 
     if (start->directory != NULL) {
@@ -167,9 +233,11 @@ static int start_one(const struct option_values *values, const struct start *sta
         words[count++] = "--features";
         words[count++] = known;
     }
+    snprintf(name, sizeof(name), "%.*s", STR_ARG(start->name));
+    if (r == 0)
+        r = add_transport(values, start->name.len > 0 ? name : NULL, &paths, words, &count, err);
     if (r < 0)
         return r;
-    snprintf(name, sizeof(name), "%.*s", STR_ARG(start->name));
     if (start->name.len == 0)
         snprintf(name, sizeof(name), "owner");
     snprintf(limit, sizeof(limit), "%lld",
@@ -274,6 +342,8 @@ int hostfsstart_open(const struct option_values *values, const char *state_path,
     size_t count;
     int r = read_options(values, starts, &count, err);
 
+    if (r == 0)
+        r = check_transport(values, err);
     *out_tenants = (struct hostfs_tenants){
         .keeper_fd = -1, .max_file_bytes = (uint64_t)options_int(values, SERVE_OPTION_FS_MAX_FILE)};
     for (size_t i = 0; i < count && r == 0; i++) {
