@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transfer/client.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -12,12 +13,14 @@ enum {
     MAX_WORDS = 2 * TRANSFER_MAX_HOSTS + 10,
     JOB = 1,
     JOB_END,
+    MAX_ASKING = 4, /* more would hold all threads of a program that has other work */
 };
 
 #define PROGRAM "gatehouse-transfer"
 
 struct transfer_client {
     struct errand *errand;
+    atomic_uint asking;
 };
 
 /* The command line of the program, the same for each request. */
@@ -105,7 +108,11 @@ int transfer_ask(struct transfer_client *client, const struct transfer_request *
 
     if (r < 0)
         return err_set_plain(err, r);
-    r = errand_ask(client->errand, JOB, buf_view(&body), cancel, space, &end, err);
+    if (atomic_fetch_add(&client->asking, 1) < MAX_ASKING)
+        r = errand_ask(client->errand, JOB, buf_view(&body), cancel, space, &end, err);
+    else
+        r = err_set(err, ERR_BUSY, "other transfers are waiting; try again later");
+    atomic_fetch_sub(&client->asking, 1);
     return r == 0 ? judge(end, buf_view(space), out_answer, err) : r;
 }
 

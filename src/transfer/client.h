@@ -28,9 +28,10 @@ int transfer_client_start(const struct transfer_config *config, struct transfer_
 void transfer_client_free(struct transfer_client *client);
 
 /*
- * Blocks until there is an answer; threads take turns. The outputs of the answer are views of
- * `space`. ERR_SERVER_DENIED: the operator did not allow this server. ERR_ACCESS_MISSING: there is
- * no such credential for it. ERR_UNSUPPORTED: the library is not installed.
+ * Blocks until there is an answer; threads take turns, and ERR_BUSY if many wait. The outputs of
+ * the answer are views of `space`. ERR_SERVER_DENIED: the operator did not allow this server.
+ * ERR_ACCESS_MISSING: there is no such credential for it. ERR_UNSUPPORTED: the library is not
+ * installed.
  */
 int transfer_ask(struct transfer_client *client, const struct transfer_request *request,
                  const struct cancel *cancel, struct buf *space, struct transfer_answer *out_answer,

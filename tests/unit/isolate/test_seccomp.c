@@ -89,7 +89,7 @@ static void the_program_does_what_the_rules_say(void **state)
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        for (unsigned needs = 0; needs < 8; needs++) {
+        for (unsigned needs = 0; needs < 16; needs++) {
             struct seccomp_policy policy = {.machine = (enum seccomp_machine)machine,
                                             .otherwise = SECCOMP_RET_ERRNO | EPERM};
 
@@ -97,7 +97,8 @@ static void the_program_does_what_the_rules_say(void **state)
                           &(struct syscalls_needs){.pid = OWN_PID,
                                                    .changes_files = (needs & 1) != 0,
                                                    .passes_messages = (needs & 2) != 0,
-                                                   .answers_connections = (needs & 4) != 0},
+                                                   .answers_connections = (needs & 4) != 0,
+                                                   .has_connections = (needs & 8) != 0},
                           &list);
             policy.rules = list.rules;
             policy.rule_count = list.count;

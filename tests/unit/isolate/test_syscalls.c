@@ -333,6 +333,31 @@ static void connections_are_answered_on_a_given_socket_where_that_is_needed(void
     in_child(answer_connections, NULL);
 }
 
+static void pretend_to_connect(void *data)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(address);
+    struct sockaddr *any = (struct sockaddr *)&address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int spare = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)data;
+    expect(listener >= 0 && spare >= 0);
+    expect(bind(listener, any, sizeof(address)) == 0 && listen(listener, 1) == 0);
+    expect(getsockname(listener, any, &len) == 0);
+    filter_for(&(struct syscalls_needs){.has_connections = true, .answers_connections = true});
+    expect_errno(connect(spare, any, sizeof(address)), EINPROGRESS);
+    expect_errno(accept4(listener, NULL, NULL, SOCK_CLOEXEC), EAGAIN);
+    expect_errno(getpeername(spare, any, &len), ENOTCONN);
+    expect_errno(socket(AF_INET, SOCK_STREAM, 0), EPERM);
+}
+
+static void connecting_does_nothing_where_connections_are_given(void **state)
+{
+    (void)state;
+    in_child(pretend_to_connect, NULL);
+}
+
 /* It may be asked what it is, and nothing can be done to it. */
 static void use_a_terminal(void *data)
 {
@@ -396,5 +421,6 @@ TEST_MAIN(cmocka_unit_test(what_is_not_on_the_list_is_refused),
           cmocka_unit_test(a_process_can_still_abort),
           cmocka_unit_test(messages_pass_on_given_sockets_where_they_are_needed),
           cmocka_unit_test(connections_are_answered_on_a_given_socket_where_that_is_needed),
+          cmocka_unit_test(connecting_does_nothing_where_connections_are_given),
           cmocka_unit_test(a_terminal_is_neither_set_nor_typed_into),
           place_test(attributes_are_for_those_who_change_files))
