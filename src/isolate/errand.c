@@ -32,6 +32,7 @@ struct errand {
 /* A request on its way. */
 struct asking {
     struct errand *errand;
+    char header[FRAMES_HEADER_BYTES];
     struct str parts[2]; /* left to send */
     struct buf *space;
     bool is_too_large;
@@ -208,14 +209,13 @@ static void end_given_up(struct errand *errand)
 static int ask_in_turn(struct errand *errand, unsigned job, struct str body,
                        const struct cancel *cancel, struct asking *asking, struct err *err)
 {
-    char header[FRAMES_HEADER_BYTES];
     int r;
 
     if (errand->is_lost)
         return err_set(err, ERR_UNSUPPORTED, "the process that starts helpers has ended");
     errand->number++;
-    frames_write_header(errand->number, (uint8_t)job, body.len, header);
-    asking->parts[0] = (struct str){header, sizeof(header)};
+    frames_write_header(errand->number, (uint8_t)job, body.len, asking->header);
+    asking->parts[0] = (struct str){asking->header, sizeof(asking->header)};
     asking->parts[1] = body;
     r = exchange(asking, cancel);
     if (r == ERR_WORKERS_LOST)

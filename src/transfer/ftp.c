@@ -246,7 +246,7 @@ static int judge(const struct transfer *transfer, int code, struct err *err)
 /* Lines of names, some with the directory before them. */
 static void split_names(struct str text, struct buf *entries, struct transfer_answer *out_answer)
 {
-    size_t starts[TRANSFER_MAX_ENTRIES + 1];
+    size_t starts[TRANSFER_MAX_ENTRIES + 1] = {0};
     struct str line;
 
     while (str_cut(&text, '\n', &line)) {
