@@ -176,7 +176,14 @@ class Real(Transport):
         other = self.begin(HostileFtp(None))
         self.allow("ftp", other.port, "other", password="x")
         self.allow("ftp", vsftpd.port, "annas", tenant="anna", password="x")
-        _, client, second = self.transports()
+        self.command("user", "--state-dir", self.state, "add", "anna", "--no-password")
+        (self.room / "anna").mkdir()
+        server, client, second = self.transports("--fs-tenant", f"anna={self.room}/anna")
+        anna = self.client(server, self.key("k", "--user", "anna"))
+        asked = {"op": "get", "url": f"ftp://127.0.0.1:{vsftpd.port}/far.txt", "path": "x"}
+        self.assertEqual(anna("transport", credentialRef="annas", **asked)[0], 200)
+        self.assertEqual((self.room / "anna/x").read_text(), "from far\n")
+        self.assertEqual(anna("transport", credentialRef="ftp", **asked)[1]["error"], "fs_permission_denied")
         for url, ref in ((f"ftp://127.0.0.1:{other.port}", "ftp"), (f"ftp://127.0.0.1:{vsftpd.port}", "other"),
                          (f"ftp://127.0.0.1:{vsftpd.port}", "annas"), (f"ftp://127.0.0.1:{vsftpd.port}", "none")):
             status, body = client("transport", op="list", url=url, credentialRef=ref)
