@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -217,25 +218,37 @@ static int check_host_key(const struct transfer_request *request, struct err *er
     return 0;
 }
 
+/* libssh2 1.10 looks at the byte behind the key, so it gets a copy with an end. */
+static int log_in_by_key(const struct credential *credential, struct str key, struct str password)
+{
+    char passphrase[PASSPHRASE_BYTES];
+    char *copy = calloc(1, key.len + 1);
+    int r;
+
+    if (copy == NULL)
+        return ERR_NO_MEMORY;
+    memcpy(copy, key.ptr, key.len);
+    snprintf(passphrase, sizeof(passphrase), "%.*s", STR_ARG(password));
+    r = library.libssh2_userauth_publickey_frommemory(
+        session, credential->user, strlen(credential->user), NULL, 0, copy, key.len,
+        password.len > 0 ? passphrase : NULL);
+    secret_wipe(passphrase, sizeof(passphrase));
+    secret_wipe(copy, key.len);
+    free(copy);
+    return r;
+}
+
 static int log_in(const struct credential *credential, struct err *err)
 {
-    char passphrase[PASSPHRASE_BYTES] = "";
     /* To send it, or to unlock the key. */
     struct str password = secret_text_reveal(&credential->password);
     struct str key = secret_text_reveal(&credential->private_key);
-    unsigned user_len = (unsigned)strlen(credential->user);
-    int r;
+    int r = key.len > 0
+                ? log_in_by_key(credential, key, password)
+                : library.libssh2_userauth_password_ex(session, credential->user,
+                                                       (unsigned)strlen(credential->user),
+                                                       password.ptr, (unsigned)password.len, NULL);
 
-    if (key.len == 0) {
-        r = library.libssh2_userauth_password_ex(session, credential->user, user_len, password.ptr,
-                                                 (unsigned)password.len, NULL);
-    } else {
-        snprintf(passphrase, sizeof(passphrase), "%.*s", STR_ARG(password));
-        r = library.libssh2_userauth_publickey_frommemory(session, credential->user, user_len, NULL,
-                                                          0, key.ptr, key.len,
-                                                          password.len > 0 ? passphrase : NULL);
-        secret_wipe(passphrase, sizeof(passphrase));
-    }
     return r == 0 ? 0 : err_set_plain(err, ERR_LOGIN_REFUSED);
 }
 
