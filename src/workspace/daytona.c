@@ -4,7 +4,7 @@
  * their files and commands at a toolbox. What the toolbox cannot do by itself (copies, whole trees)
  * a command does. Each command has a session of its own, whose end kills it.
  */
-#include "workspace/internal.h"
+#include "workspace/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,25 +12,16 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
-#include "base/hex.h"
-#include "base/jsonwrite.h"
-#include "base/rand.h"
-#include "workspace/web.h"
+#include "workspace/daytonascript.h"
 
 enum {
-    ARENA_BYTES = 2 * WEB_MAX_ANSWER_BYTES,
-    SCRIPT_BYTES = 4 << 20,
     MAX_CONTENT_BYTES = 15 << 20, /* one request takes 16 MiB */
     CREATE_MS = 5 * 60 * 1000,
     DESTROY_MS = 10000,
     POLL_MS = 200,
     STOP_MINUTES = 15, /* without activity; then it is deleted */
     SESSION_BYTES = 48,
-    RANDOM_BYTES = 16,
-    /* Exit status of our scripts. */
-    EXIT_MISSING = 64,
-    EXIT_EXISTS,
-    EXIT_DIRECTORY,
+    NAME_BYTES = 48,
 };
 
 #define BOUNDARY "gatehouse-workspace-5f2c9a"
@@ -46,6 +37,7 @@ struct place {
     struct web_request request;
     struct timer poll;
     struct httpurl toolbox; /* of this sandbox */
+    char name[NAME_BYTES];  /* chosen before there is an id */
     int64_t create_by_ms;
 };
 
@@ -59,11 +51,8 @@ enum step {
 };
 
 struct op {
-    struct workspace_call *call;
-    struct web_request request;
+    struct remote_call remote;
     enum step step;
-    struct arena arena;          /* of the answer */
-    struct err refused;          /* the 404 that is looked into */
     char session[SESSION_BYTES]; /* empty: there is none */
     struct timer limit;          /* of the command */
 };
@@ -82,9 +71,7 @@ static void look_again(void *data)
     struct place *place = data;
     struct web_request *request = &place->request;
 
-    request->method = HTTP_METHOD_GET;
-    request->has_body = false;
-    request->may_repeat = true;
+    web_ask(request, HTTP_METHOD_GET, true);
     snprintf(request->target, sizeof(request->target), "/sandbox/%s", place->workspace->id);
     web_send(request);
 }
@@ -106,10 +93,28 @@ static struct place *place_of(struct workspace *workspace)
     return place;
 }
 
+static void note_over(const struct place *place)
+{
+    struct workspaces *workspaces = place->workspace->workspaces;
+
+    workspace_note_over(workspaces, place->name);
+    workspace_note_over(workspaces, place->workspace->id);
+}
+
+/* A name of its own, on disk before the service has it. */
+static int choose_name(struct place *place, struct err *err)
+{
+    char id[WORKSPACE_UUID_BYTES];
+
+    workspace_make_id(id);
+    snprintf(place->name, sizeof(place->name), "gatehouse-%s", id);
+    return workspace_note(place->workspace->workspaces, place->name, err);
+}
+
 /* A snapshot of this name is there at once; a Dockerfile is built first. */
 static int put_image(const struct workspaces *workspaces, struct json_writer *json)
 {
-    cleanup_buf struct buf text = BUF_INIT(SCRIPT_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(DAYTONA_SCRIPT_BYTES);
     const char *const *steps = workspaces->config.setup;
     bool has_base = steps != NULL && steps[0] != NULL && strncmp(steps[0], "FROM ", 5) == 0;
     int r = has_base ? 0 : buf_printf(&text, "FROM %s\n", workspaces->config.settings->image);
@@ -141,13 +146,15 @@ static void create(struct workspace *workspace)
     place->create_by_ms = loop_now_ms(workspace->workspaces->config.loop) + CREATE_MS;
     request->method = HTTP_METHOD_POST;
     request->may_repeat = false;
-    request->has_body = true;
     request->done = on_record;
     request->whole_ms = CREATE_MS;
+    if (choose_name(place, &err) < 0) {
+        web_fail(request, &err);
+        return;
+    }
     snprintf(request->target, sizeof(request->target), "/sandbox");
-    buf_clear(&request->body);
-    json_writer_init(&json, &request->body);
-    json_begin_object(&json);
+    web_begin_object(request, &json);
+    json_put_str(&json, STR("name"), str_from(place->name));
     r = put_image(workspace->workspaces, &json);
     json_key(&json, STR("labels"));
     json_begin_object(&json);
@@ -156,27 +163,14 @@ static void create(struct workspace *workspace)
     /* If we are killed, it does not stay. */
     json_put_int(&json, STR("autoStopInterval"), STOP_MINUTES);
     json_put_int(&json, STR("autoDeleteInterval"), 0);
-    json_end_object(&json);
     if (r == 0)
-        r = json_writer_finish(&json);
+        r = web_end_object(&json);
     if (r < 0) {
         err_set(&err, r, "daytona: the set-up is too long");
         web_fail(request, &err);
     } else {
         web_send(request);
     }
-}
-
-/* One part of a path. */
-static bool is_id(struct str text)
-{
-    if (text.len == 0 || text.len >= WORKSPACE_ID_BYTES)
-        return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (memchr("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_", text.ptr[i],
-                   64) == NULL)
-            return false;
-    return true;
 }
 
 /* "https://proxy.example/toolbox" and the id. */
@@ -197,7 +191,7 @@ static int take_toolbox(struct place *place, struct str url, struct err *err)
 /* 0 if it is there, ERR_BUSY if it is not yet. */
 static int take_record(struct place *place, struct str body, struct err *err)
 {
-    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    cleanup_arena struct arena arena = ARENA_INIT(REMOTE_ARENA_BYTES);
     struct web *web = place->request.web;
     const struct json_value *record;
     struct str text = STR_EMPTY;
@@ -206,9 +200,13 @@ static int take_record(struct place *place, struct str body, struct err *err)
 
     if (r < 0)
         return r;
-    if (!json_get_str(record, STR("id"), &text) || !is_id(text))
+    if (!json_get_str(record, STR("id"), &text) || !remote_is_id(text))
         return web_makes_no_sense(web, err);
     snprintf(place->workspace->id, sizeof(place->workspace->id), "%.*s", STR_ARG(text));
+    /* Services that have no names know it by the id alone. */
+    r = workspace_note(place->workspace->workspaces, place->workspace->id, err);
+    if (r < 0)
+        return r;
     text = STR_EMPTY;
     (void)json_get_str(record, STR("state"), &text);
     if (str_eq(text, STR("error")) || str_eq(text, STR("build_failed")) ||
@@ -244,6 +242,8 @@ static void on_record(void *data, const struct err *err, int status, struct str 
     struct err why = ERR_INIT;
     int r = 0;
 
+    if (status >= 400 && status < 500 && workspace->id[0] == '\0')
+        workspace_note_over(workspace->workspaces, place->name); /* it was refused */
     if ((status == 400 || status == 404) && workspace->id[0] == '\0' && !daytona->builds) {
         daytona->builds = true;
         create(workspace);
@@ -269,9 +269,10 @@ static void on_destroyed(void *data, const struct err *err, int status, struct s
 {
     const struct place *place = data;
 
-    (void)err; /* a service that cannot be asked deletes it by itself when it is idle */
-    (void)status;
     (void)body;
+    /* Else the next start ends it, or the service when it is idle. */
+    if (err == NULL || status == 404)
+        note_over(place);
     workspace_destroyed(place->workspace);
 }
 
@@ -280,9 +281,7 @@ static void destroy(struct workspace *workspace)
     struct place *place = place_of(workspace);
     struct web_request *request = &place->request;
 
-    request->method = HTTP_METHOD_DELETE;
-    request->has_body = false;
-    request->may_repeat = true;
+    web_ask(request, HTTP_METHOD_DELETE, true);
     request->done = on_destroyed;
     request->whole_ms = DESTROY_MS;
     snprintf(request->target, sizeof(request->target), "/sandbox/%s", workspace->id);
@@ -308,118 +307,31 @@ static void on_answer(void *data, const struct err *err, int status, struct str 
 /* Kills what it runs. */
 static void end_session(struct op *op)
 {
-    const struct place *place = op->call->workspace->driver;
+    const struct place *place = op->remote.call->workspace->driver;
     char target[WEB_TARGET_BYTES];
 
     if (op->session[0] == '\0')
         return;
     snprintf(target, sizeof(target), "/process/session/%s", op->session);
-    web_forget(op->request.web, &place->toolbox, HTTP_METHOD_DELETE, target);
+    web_forget(op->remote.request.web, &place->toolbox, HTTP_METHOD_DELETE, target);
     op->session[0] = '\0';
 }
 
 static void free_op(struct op *op)
 {
     timer_stop(&op->limit);
-    web_drop(&op->request);
-    arena_done(&op->arena);
+    remote_call_done(&op->remote);
     free(op);
 }
 
 static void finish(struct op *op, const struct err *err)
 {
-    struct workspace_call *call = op->call;
-
     end_session(op);
-    call->driver = NULL;
-    call->is_begun = false;
-    workspace_call_end(call, err);
+    workspace_call_end(op->remote.call, err);
     free_op(op);
 }
 
 /* ---- commands ---- */
-
-static int quote(struct buf *out, struct str word)
-{
-    int r = buf_append_char(out, '\'');
-
-    for (size_t i = 0; i < word.len && r == 0; i++)
-        r = word.ptr[i] == '\'' ? buf_append_str(out, STR("'\\''"))
-                                : buf_append_char(out, word.ptr[i]);
-    return r == 0 ? buf_append_char(out, '\'') : r;
-}
-
-/* A script with its words: `name=WORD` in the pattern's order. */
-static int set_words(struct buf *out, const char *name, struct str word)
-{
-    int r = buf_printf(out, "%s=", name);
-
-    if (r == 0)
-        r = quote(out, word);
-    return r == 0 ? buf_append_char(out, '\n') : r;
-}
-
-/* A relative name that begins with a dash is no option. */
-static int set_path(struct buf *out, const char *name, struct str path)
-{
-    cleanup_buf struct buf full = BUF_INIT(WORKSPACE_PATH_BYTES + 8);
-    int r = path.len > 0 && path.ptr[0] == '/' ? 0 : buf_append_str(&full, STR("./"));
-
-    if (r == 0)
-        r = buf_append_str(&full, path);
-    return r == 0 ? set_words(out, name, buf_view(&full)) : r;
-}
-
-static int write_transfer(const struct workspace_request *asked, struct buf *out)
-{
-    bool is_copy = asked->action == WORKSPACE_COPY;
-    int r = set_path(out, "from", asked->path);
-
-    if (r == 0)
-        r = set_path(out, "to", asked->target);
-    if (r == 0)
-        r = buf_printf(out, "[ -e \"$from\" ] || [ -L \"$from\" ] || exit %d\n", EXIT_MISSING);
-    if (r == 0 && !asked->replaces)
-        r = buf_printf(out, "[ ! -e \"$to\" ] && [ ! -L \"$to\" ] || exit %d\n", EXIT_EXISTS);
-    if (r == 0 && is_copy && !asked->is_recursive)
-        r = buf_printf(out, "[ ! -d \"$from\" ] || exit %d\n", EXIT_DIRECTORY);
-    if (r == 0)
-        r = buf_printf(out,
-                       "mkdir -p -- \"$(dirname -- \"$to\")\" && exec %s -T -- \"$from\" \"$to\"\n",
-                       is_copy ? "cp -a" : "mv -f");
-    return r;
-}
-
-/* NUL between fields and records: "TYPE SIZE TIME NAME". */
-static int write_find(const struct workspace_request *asked, struct buf *out)
-{
-    int r = set_path(out, "from", asked->path.len > 0 ? asked->path : STR("."));
-
-    if (r == 0)
-        r = buf_printf(out, "[ -d \"$from\" ] || exit %d\n", EXIT_MISSING);
-    return r == 0 ? buf_append_str(out, STR("exec find \"$from\" -mindepth 1 -printf "
-                                            "'%y %s %T@ %P\\n'\n"))
-                  : r;
-}
-
-static int write_command(const struct workspace_request *asked, struct buf *out)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < asked->env_count && r == 0; i++) {
-        r = buf_printf(out, "export %.*s=", STR_ARG(asked->env[i].name));
-        if (r == 0)
-            r = quote(out, asked->env[i].value);
-        if (r == 0)
-            r = buf_append_char(out, '\n');
-    }
-    if (r == 0 && asked->path.len > 0) {
-        r = set_path(out, "to", asked->path);
-        if (r == 0)
-            r = buf_append_str(out, STR("cd -- \"$to\" || exit 126\nunset to\n"));
-    }
-    return r == 0 ? buf_append_str(out, asked->command) : r;
-}
 
 /*
  * The session's shell reads commands line by line from its input, which ours must not read, and
@@ -427,8 +339,8 @@ static int write_command(const struct workspace_request *asked, struct buf *out)
  */
 static int put_script(struct op *op, struct str script, struct err *err)
 {
-    cleanup_buf struct buf line = BUF_INIT(2 * SCRIPT_BYTES);
-    struct web_request *request = &op->request;
+    cleanup_buf struct buf line = BUF_INIT(2 * DAYTONA_SCRIPT_BYTES);
+    struct web_request *request = &op->remote.request;
     struct json_writer json;
     int r = buf_append_str(&line, STR("sh -c \"$(echo '"));
 
@@ -436,16 +348,11 @@ static int put_script(struct op *op, struct str script, struct err *err)
         r = base64_append(&line, script);
     if (r == 0)
         r = buf_append_str(&line, STR("' | base64 -d)\" </dev/null"));
-    request->has_body = true;
-    request->type = NULL;
-    buf_clear(&request->body);
-    json_writer_init(&json, &request->body);
-    json_begin_object(&json);
+    web_begin_object(request, &json);
     json_put_str(&json, STR("command"), buf_view(&line));
     json_put_bool(&json, STR("runAsync"), false);
-    json_end_object(&json);
     if (r == 0)
-        r = json_writer_finish(&json);
+        r = web_end_object(&json);
     return r < 0 ? err_set(err, r, "the command is too long") : 0;
 }
 
@@ -453,58 +360,50 @@ static int put_script(struct op *op, struct str script, struct err *err)
 
 static void at_toolbox(struct op *op, enum http_method method, bool may_repeat)
 {
-    const struct place *place = op->call->workspace->driver;
+    const struct place *place = op->remote.call->workspace->driver;
 
-    op->request.url = &place->toolbox;
-    op->request.method = method;
-    op->request.has_body = false;
-    op->request.may_repeat = may_repeat;
+    web_ask(&op->remote.request, method, may_repeat);
+    op->remote.request.url = &place->toolbox;
 }
 
 /* "WHAT?path=PATH" */
 static int aim(struct op *op, const char *what, struct err *err)
 {
-    struct str path = op->call->request.path;
-    int r = web_target(&op->request, err, "%s", what);
+    struct str path = op->remote.call->request.path;
+    int r = web_target(&op->remote.request, err, "%s", what);
 
-    return r == 0 ? web_query(&op->request, "path", path.len > 0 ? path : STR("."), err) : r;
+    return r == 0 ? web_query(&op->remote.request, "path", path.len > 0 ? path : STR("."), err) : r;
 }
 
 static int send_session(struct op *op, struct err *err)
 {
-    unsigned char bytes[RANDOM_BYTES];
-    char digits[2 * RANDOM_BYTES + 1];
-    struct web_request *request = &op->request;
+    struct web_request *request = &op->remote.request;
+    char id[WORKSPACE_UUID_BYTES];
+    struct json_writer json;
 
-    rand_bytes(bytes, sizeof(bytes));
-    hex_text(digits, bytes, sizeof(bytes));
-    snprintf(op->session, sizeof(op->session), "gatehouse-%s", digits);
+    workspace_make_id(id);
+    snprintf(op->session, sizeof(op->session), "gatehouse-%s", id);
     op->step = STEP_SESSION;
     at_toolbox(op, HTTP_METHOD_POST, false);
-    request->has_body = true;
-    request->type = NULL;
-    buf_clear(&request->body);
-    if (buf_printf(&request->body, "{\"sessionId\":\"%s\"}", op->session) < 0)
+    web_begin_object(request, &json);
+    json_put_str(&json, STR("sessionId"), str_from(op->session));
+    if (web_end_object(&json) < 0)
         return err_set_plain(err, ERR_NO_MEMORY);
     return web_target(request, err, "/process/session");
 }
 
 static int send_command(struct op *op, struct err *err)
 {
-    cleanup_buf struct buf script = BUF_INIT(SCRIPT_BYTES);
-    const struct workspace_request *asked = &op->call->request;
+    cleanup_buf struct buf script = BUF_INIT(DAYTONA_SCRIPT_BYTES);
+    const struct workspace_request *asked = &op->remote.call->request;
     int r;
 
-    if (asked->action == WORKSPACE_EXECUTE)
-        r = write_command(asked, &script);
-    else
-        r = asked->action == WORKSPACE_LIST ? write_find(asked, &script)
-                                            : write_transfer(asked, &script);
+    r = daytona_script(asked, &script);
     if (r < 0)
         return err_set(err, r, "the command is too long");
     op->step = STEP_COMMAND;
     at_toolbox(op, HTTP_METHOD_POST, false);
-    r = web_target(&op->request, err, "/process/session/%s/exec", op->session);
+    r = web_target(&op->remote.request, err, "/process/session/%s/exec", op->session);
     if (r == 0)
         r = put_script(op, buf_view(&script), err);
     if (r == 0 && asked->action == WORKSPACE_EXECUTE)
@@ -515,8 +414,8 @@ static int send_command(struct op *op, struct err *err)
 /* A form with one file. */
 static int send_upload(struct op *op, struct err *err)
 {
-    const struct workspace_request *asked = &op->call->request;
-    struct web_request *request = &op->request;
+    const struct workspace_request *asked = &op->remote.call->request;
+    struct web_request *request = &op->remote.request;
     struct buf *body = &request->body;
     int r;
 
@@ -549,28 +448,23 @@ static int send_upload(struct op *op, struct err *err)
 
 static int send_download(struct op *op, struct err *err)
 {
-    struct web_request *request = &op->request;
+    struct web_request *request = &op->remote.request;
     struct json_writer json;
 
     at_toolbox(op, HTTP_METHOD_POST, true);
-    request->has_body = true;
-    request->type = NULL;
-    buf_clear(&request->body);
-    json_writer_init(&json, &request->body);
-    json_begin_object(&json);
+    web_begin_object(request, &json);
     json_key(&json, STR("paths"));
     json_begin_array(&json);
-    json_write_str_lossy(&json, op->call->request.path);
+    json_write_str_lossy(&json, op->remote.call->request.path);
     json_end_array(&json);
-    json_end_object(&json);
-    if (json_writer_finish(&json) < 0)
+    if (web_end_object(&json) < 0)
         return err_set_plain(err, ERR_NO_MEMORY);
     return web_target(request, err, "/files/bulk-download");
 }
 
 static int send_first(struct op *op, struct err *err)
 {
-    const struct workspace_request *asked = &op->call->request;
+    const struct workspace_request *asked = &op->remote.call->request;
     int r = 0;
 
     op->step = STEP_FILE;
@@ -594,12 +488,12 @@ static int send_first(struct op *op, struct err *err)
     case WORKSPACE_MKDIR:
         at_toolbox(op, HTTP_METHOD_POST, true);
         r = aim(op, "/files/folder", err);
-        return r == 0 ? web_query(&op->request, "mode", STR("755"), err) : r;
+        return r == 0 ? web_query(&op->remote.request, "mode", STR("755"), err) : r;
     case WORKSPACE_DELETE:
         at_toolbox(op, HTTP_METHOD_DELETE, asked->may_be_missing);
         r = aim(op, "/files", err);
         return r == 0 && asked->is_recursive
-                   ? web_query(&op->request, "recursive", STR("true"), err)
+                   ? web_query(&op->remote.request, "recursive", STR("true"), err)
                    : r;
     case WORKSPACE_COPY:
     case WORKSPACE_MOVE:
@@ -614,65 +508,24 @@ static void step(struct op *op, int r, const struct err *err)
     if (r < 0)
         finish(op, err);
     else
-        web_send(&op->request);
+        web_send(&op->remote.request);
 }
 
 /* ---- answers ---- */
 
-static int64_t time_of(const struct json_value *object)
-{
-    struct clock_iso time;
-    struct str text;
-
-    return json_get_str(object, STR("modTime"), &text) && clock_parse_iso(text, &time)
-               ? clock_iso_ms(&time)
-               : 0;
-}
-
-static bool read_entry(const struct json_value *object, struct workspace_entry *out_entry)
+static bool read_entry(const struct json_value *object, bool is_listed,
+                       struct workspace_entry *out_entry)
 {
     int64_t size = 0;
 
+    (void)is_listed;
     if (!json_get_str(object, STR("name"), &out_entry->name) ||
         !json_get_bool(object, STR("isDir"), &out_entry->is_directory))
         return false;
     (void)json_get_int(object, STR("size"), &size);
     out_entry->size = size > 0 ? (uint64_t)size : 0;
-    out_entry->modified_ms = time_of(object);
+    out_entry->modified_ms = remote_time(object, STR("modTime"));
     return true;
-}
-
-static int read_entries(struct op *op, struct str body, struct err *err)
-{
-    const struct web *web = op->request.web;
-    struct workspace_answer *answer = &op->call->answer;
-    bool is_list = op->call->request.action == WORKSPACE_LIST;
-    const struct json_value *value;
-    struct workspace_entry *entries;
-    size_t count = 0;
-    int r = web_read_json(web, &op->arena, body, &value, err);
-
-    if (r < 0)
-        return r;
-    if (value->type != (is_list ? JSON_ARRAY : JSON_OBJECT))
-        return web_makes_no_sense(web, err);
-    if (is_list && value->size > WORKSPACE_MAX_ENTRIES)
-        return err_set(err, ERR_TOO_LARGE, "the folder has more than %d entries",
-                       WORKSPACE_MAX_ENTRIES);
-    entries = arena_alloc_array(&op->arena, (is_list ? value->size : 1) + 1, sizeof(*entries));
-    if (entries == NULL)
-        return err_set_plain(err, op->arena.error);
-    if (!is_list) {
-        if (!read_entry(value, &entries[count++]))
-            return web_makes_no_sense(web, err);
-    } else {
-        json_each_item (item, value)
-            if (!read_entry(item, &entries[count++]))
-                return web_makes_no_sense(web, err);
-    }
-    answer->entries = entries;
-    answer->count = count;
-    return 0;
 }
 
 /*
@@ -681,7 +534,7 @@ static int read_entries(struct op *op, struct str body, struct err *err)
  */
 static int read_part(struct op *op, struct str body, struct err *err)
 {
-    const struct web *web = op->request.web;
+    const struct web *web = op->remote.request.web;
     size_t line = str_find(body, STR("\r\n"));
     struct str boundary = str_slice(body, 0, line == SIZE_MAX ? 0 : line);
     cleanup_buf struct buf last = BUF_INIT(1024);
@@ -704,101 +557,36 @@ static int read_part(struct op *op, struct str body, struct err *err)
     rest = str_slice(rest, 0, end);
     if (str_find(head, STR("name=\"error\"")) != SIZE_MAX)
         return err_set(err, ERR_NOT_FOUND, "daytona: %.*s", STR_ARG(rest));
-    op->call->answer.content = rest;
+    op->remote.call->answer.content = rest;
     return 0;
-}
-
-/* "f 12 1700000000.5 a/b" */
-static bool read_found(struct str line, struct workspace_entry *out_entry)
-{
-    struct str type;
-    struct str size;
-    struct str time;
-    struct str seconds;
-    int64_t number;
-    int64_t s = 0;
-
-    if (!str_cut(&line, ' ', &type) || !str_cut(&line, ' ', &size) || !str_cut(&line, ' ', &time) ||
-        !str_to_int64(size, &number) || line.len == 0)
-        return false;
-    (void)str_cut(&time, '.', &seconds);
-    (void)str_to_int64(seconds, &s);
-    *out_entry = (struct workspace_entry){.name = line,
-                                          .is_directory = str_eq(type, STR("d")),
-                                          .size = (uint64_t)number,
-                                          .modified_ms = s * 1000};
-    return true;
-}
-
-static int read_tree(struct op *op, struct str text, struct err *err)
-{
-    struct workspace_answer *answer = &op->call->answer;
-    struct workspace_entry *entries;
-    size_t lines = 0;
-    size_t count = 0;
-    struct str line;
-
-    for (size_t i = 0; i < text.len; i++)
-        lines += text.ptr[i] == '\n';
-    if (lines > WORKSPACE_MAX_ENTRIES)
-        return err_set(err, ERR_TOO_LARGE, "the folder has more than %d entries",
-                       WORKSPACE_MAX_ENTRIES);
-    entries = arena_alloc_array(&op->arena, lines + 1, sizeof(*entries));
-    if (entries == NULL)
-        return err_set_plain(err, op->arena.error);
-    while (str_cut(&text, '\n', &line))
-        count += read_found(line, &entries[count]);
-    answer->entries = entries;
-    answer->count = count;
-    return 0;
-}
-
-static int take_status(const struct op *op, int64_t code, struct str errors, struct err *err)
-{
-    struct str first = STR_EMPTY;
-
-    (void)str_cut(&errors, '\n', &first);
-    switch (code) {
-    case 0:
-        return 0;
-    case EXIT_MISSING:
-        return err_set(err, ERR_NOT_FOUND, "daytona: %.*s: no such file or directory",
-                       STR_ARG(op->call->request.path));
-    case EXIT_EXISTS:
-        return err_set(err, ERR_ALREADY_EXISTS, "daytona: %.*s exists already",
-                       STR_ARG(op->call->request.target));
-    case EXIT_DIRECTORY:
-        return err_set(err, ERR_INVALID_ARGUMENT, "daytona: this is a folder: set recursive");
-    default:
-        return err_set(err, ERR_TOOL_FAILED, "daytona: %.*s", STR_ARG(first));
-    }
 }
 
 static int take_command(struct op *op, struct str body, struct err *err)
 {
+    const struct workspace_request *asked = &op->remote.call->request;
+    struct workspace_answer *answer = &op->remote.call->answer;
     const struct json_value *value;
-    struct workspace_answer *answer = &op->call->answer;
     struct str output = STR_EMPTY;
     struct str errors = STR_EMPTY;
     int64_t code;
-    int r = web_read_json(op->request.web, &op->arena, body, &value, err);
+    int r = web_read_json(op->remote.request.web, &op->remote.arena, body, &value, err);
 
     if (r < 0)
         return r;
     if (!json_get_int(value, STR("exitCode"), &code))
-        return web_makes_no_sense(op->request.web, err);
+        return web_makes_no_sense(op->remote.request.web, err);
     /* Older toolboxes do not tell the streams apart. */
     if (!json_get_str(value, STR("stdout"), &output))
         (void)json_get_str(value, STR("output"), &output);
     (void)json_get_str(value, STR("stderr"), &errors);
-    if (op->call->request.action == WORKSPACE_LIST)
-        r = take_status(op, code, errors, err);
-    else if (op->call->request.action != WORKSPACE_EXECUTE)
-        return take_status(op, code, errors, err);
-    if (op->call->request.action == WORKSPACE_LIST)
-        return r == 0 ? read_tree(op, output, err) : r;
-    workspace_output(op->call, false, output);
-    workspace_output(op->call, true, errors);
+    if (asked->action != WORKSPACE_EXECUTE) {
+        r = daytona_script_status(asked, code, errors, err);
+        return r == 0 && asked->action == WORKSPACE_LIST
+                   ? daytona_script_tree(output, &op->remote.arena, answer, err)
+                   : r;
+    }
+    workspace_output(op->remote.call, false, output);
+    workspace_output(op->remote.call, true, errors);
     answer->exit_code = code >= 0 && code <= 255 ? (int)code : -1;
     return 0;
 }
@@ -808,35 +596,27 @@ static void on_limit(void *data)
 {
     struct op *op = data;
 
-    op->call->answer.is_timed_out = true;
-    op->call->answer.exit_code = -1;
+    op->remote.call->answer.is_timed_out = true;
+    op->remote.call->answer.exit_code = -1;
     finish(op, NULL); /* ends its session, and so the command */
 }
 
 static void look(struct op *op, const struct err *err)
 {
-    struct web_request *request = &op->request;
-
-    op->refused = *err;
     op->step = STEP_LOOK;
-    request->url = NULL;
-    request->method = HTTP_METHOD_GET;
-    request->has_body = false;
-    request->may_repeat = true;
-    snprintf(request->target, sizeof(request->target), "/sandbox/%s", op->call->workspace->id);
-    web_send(request);
+    remote_look(&op->remote, "sandbox", err);
 }
 
 static void on_looked(struct op *op, int status)
 {
-    struct err err = op->refused;
+    struct err err = op->remote.refused;
 
     if (status == 404) {
-        workspace_lost(op->call->workspace);
-        err_set(&err, ERR_SESSION_OVER,
-                "daytona: the workspace is gone, with its files: the next call gets a new one");
+        note_over(op->remote.call->workspace->driver);
+        workspace_gone(op->remote.call->workspace, &err);
         op->session[0] = '\0';
-    } else if (op->call->request.action == WORKSPACE_DELETE && op->call->request.may_be_missing) {
+    } else if (op->remote.call->request.action == WORKSPACE_DELETE &&
+               op->remote.call->request.may_be_missing) {
         finish(op, NULL);
         return;
     }
@@ -845,7 +625,7 @@ static void on_looked(struct op *op, int status)
 
 static void end_file(struct op *op, struct str body)
 {
-    const struct workspace_request *asked = &op->call->request;
+    const struct workspace_request *asked = &op->remote.call->request;
     struct err err = ERR_INIT;
     int r;
 
@@ -854,14 +634,14 @@ static void end_file(struct op *op, struct str body)
         at_toolbox(op, HTTP_METHOD_POST, true);
         r = aim(op, "/files/permissions", &err);
         if (r == 0)
-            r = web_query(&op->request, "mode", STR("755"), &err);
+            r = web_query(&op->remote.request, "mode", STR("755"), &err);
         step(op, r, &err);
         return;
     }
     if (asked->action == WORKSPACE_READ)
         (void)read_part(op, body, &err);
     else if (asked->action == WORKSPACE_LIST || asked->action == WORKSPACE_STAT)
-        (void)read_entries(op, body, &err);
+        (void)remote_read_entries(&op->remote, body, read_entry, &err);
     finish(op, err.code != 0 ? &err : NULL);
 }
 
@@ -873,7 +653,7 @@ static void on_exists(struct op *op, const struct err *err, int status)
         finish(op, err);
     } else if (err == NULL) {
         err_set(&why, ERR_ALREADY_EXISTS, "daytona: %.*s exists already",
-                STR_ARG(op->call->request.path));
+                STR_ARG(op->remote.call->request.path));
         finish(op, &why);
     } else {
         step(op, send_upload(op, &why), &why);
@@ -912,17 +692,15 @@ static void begin(struct workspace_call *call)
 
     if (op == NULL)
         abort(); /* there is no way to say so */
-    op->call = call;
+    remote_call_init(&op->remote, call, web_of(call->workspace->workspaces));
     call->driver = op;
-    arena_init(&op->arena, ARENA_BYTES);
     timer_init(&op->limit, call->workspace->workspaces->config.loop, on_limit, op);
-    web_request_init(&op->request, web_of(call->workspace->workspaces));
-    op->request.done = on_answer;
-    op->request.data = op;
+    op->remote.request.done = on_answer;
+    op->remote.request.data = op;
     if (send_first(op, &err) < 0)
-        web_fail(&op->request, &err);
+        web_fail(&op->remote.request, &err);
     else
-        web_send(&op->request);
+        web_send(&op->remote.request);
 }
 
 static void drop(struct workspace_call *call)
@@ -940,23 +718,12 @@ static void drop(struct workspace_call *call)
 
 static int open_api(struct workspaces *workspaces, struct err *err)
 {
-    const struct workspaces_config *config = &workspaces->config;
-    const struct workspace_settings *settings = config->settings;
-    const struct web_config web = {
-        .loop = config->loop,
-        .provider = workspace_provider_name(settings->provider),
-        .url = settings->url,
-        .header = settings->header,
-        .key = &settings->key,
-        .make_filter = config->make_filter,
-        .filter_data = config->filter_data,
-    };
     struct daytona *daytona = calloc(1, sizeof(*daytona));
     int r;
 
     if (daytona == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    r = web_new(&web, &daytona->web, err);
+    r = remote_open(workspaces, NULL, &daytona->web, err);
     if (r < 0) {
         free(daytona);
         return r;
@@ -980,6 +747,8 @@ static bool is_busy(const struct workspaces *workspaces)
 
 const struct workspace_driver workspace_daytona = {
     .abilities = {.has_images = true},
+    .kind = "sandbox",
+    .web = web_of,
     .open = open_api,
     .close = close_api,
     .is_busy = is_busy,

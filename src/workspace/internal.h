@@ -10,7 +10,7 @@
 #include "loop/timer.h"
 #include "workspace/workspace.h"
 
-enum { WORKSPACE_ID_BYTES = 128 };
+enum { WORKSPACE_ID_BYTES = 128, WORKSPACE_UUID_BYTES = 37 };
 
 enum workspace_state {
     WORKSPACE_NEW, /* the provider has none, or has lost it */
@@ -45,9 +45,14 @@ struct workspace_call {
     void *driver; /* of the provider, while it has it */
 };
 
+struct web;
+struct workspace_register;
+
 /* The functions of a provider. Callbacks (workspace_created() …) never come from inside. */
 struct workspace_driver {
     struct workspace_abilities abilities;
+    const char *kind; /* of a service: what its targets call sandboxes; and its requests */
+    struct web *(*web)(const struct workspaces *workspaces);
     int (*open)(struct workspaces *workspaces, struct err *err);
     void (*close)(struct workspaces *workspaces);
     /* Still sends something that nobody waits for. */
@@ -67,7 +72,8 @@ struct workspace_driver {
 struct workspaces {
     struct workspaces_config config;
     const struct workspace_driver *driver;
-    void *data; /* the provider's */
+    void *data;                     /* the provider's */
+    struct workspace_register *reg; /* NULL: nothing outlives this process */
     struct map by_key;
     struct list all;
     struct list ending;
@@ -80,19 +86,40 @@ struct workspaces {
 
 extern const struct workspace_driver workspace_sandboxapi; /* isolated and n8n-sandbox */
 extern const struct workspace_driver workspace_daytona;
+extern const struct workspace_driver workspace_local; /* if the build has it */
 
 /* ---- for providers ---- */
 
+/* A new random name, as RFC 9562 writes them. */
+void workspace_make_id(char out_id[WORKSPACE_UUID_BYTES]);
+
 /* `err` is NULL if it is there, with its id. */
 void workspace_created(struct workspace *workspace, const struct err *err);
+/*
+ * Writes down an id before the provider is asked to create it: if this process is killed, the next
+ * start ends it. Without that it must not be created.
+ */
+int workspace_note(struct workspaces *workspaces, const char *id, struct err *err);
+/* The provider has none of this id any more. */
+void workspace_note_over(struct workspaces *workspaces, const char *id);
 void workspace_destroyed(struct workspace *workspace);
-/* The provider has no such workspace any more: the next call creates another. */
-void workspace_lost(struct workspace *workspace);
-/* The provider has freed call->driver; `err` is NULL for call->answer. */
+/* The provider has no such workspace any more: the error says so, and the next call creates
+ * another.
+ */
+void workspace_gone(struct workspace *workspace, struct err *err);
+/* `err` is NULL for call->answer. The provider frees its call->driver afterwards. */
 void workspace_call_end(struct workspace_call *call, const struct err *err);
 void workspace_output(struct workspace_call *call, bool is_error, struct str bytes);
 /* The command has ended, by call->answer; the end of the provider's answer is not waited for long.
  */
 void workspace_command_ended(struct workspace_call *call);
+
+/* ---- register.c ---- */
+
+int workspace_register_open(struct workspaces *workspaces, struct err *err);
+/* Before the driver is closed. */
+void workspace_register_close(struct workspaces *workspaces);
+/* Ends what killed processes left at this provider; once. */
+void workspace_register_sweep(struct workspaces *workspaces);
 
 #endif

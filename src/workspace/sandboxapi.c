@@ -4,7 +4,7 @@
  * generations. The first is the user's own service, with its additions: commands that end with
  * their connection, and exact output.
  */
-#include "workspace/internal.h"
+#include "workspace/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +12,10 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
-#include "base/hex.h"
-#include "base/jsonwrite.h"
-#include "base/rand.h"
-#include "workspace/web.h"
 
 enum {
-    UUID_CHARS = 36,
     IMAGE_BYTES = 128,
     PIECE_BYTES = 8 << 20, /* of a file; the service takes 10 MiB */
-    ARENA_BYTES = 2 * WEB_MAX_ANSWER_BYTES,
     CREATE_MS = 60000,
     BUILD_MS = 20 * 60 * 1000,
     DESTROY_MS = 10000,
@@ -53,15 +47,12 @@ enum stage {
 };
 
 struct op {
-    struct workspace_call *call;
-    struct web_request request;
+    struct remote_call remote;
     enum stage stage;
-    struct arena arena; /* of the answer */
-    size_t sent;        /* of a large file */
+    size_t sent; /* of a large file */
     char part[PATH_BYTES];
-    struct err refused; /* the 404 that is looked into */
     /* Of a command: */
-    char exec_id[UUID_CHARS + 1];
+    char exec_id[WORKSPACE_UUID_BYTES];
     bool is_plain; /* first generation */
     int64_t seq;   /* of the last event; -1: none yet */
     unsigned resumes;
@@ -72,31 +63,6 @@ struct op {
 static struct sandboxapi *api_of(const struct workspaces *workspaces)
 {
     return workspaces->data;
-}
-
-static void make_uuid(char out_id[UUID_CHARS + 1])
-{
-    unsigned char bytes[16];
-    char digits[sizeof(bytes) * 2 + 1];
-
-    rand_bytes(bytes, sizeof(bytes));
-    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40); /* version 4: random */
-    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
-    hex_text(digits, bytes, sizeof(bytes));
-    snprintf(out_id, UUID_CHARS + 1, "%.8s-%.4s-%.4s-%.4s-%.12s", digits, digits + 8, digits + 12,
-             digits + 16, digits + 20);
-}
-
-/* Only what an id may have, so that it stays one part of a path. */
-static bool is_id(struct str text)
-{
-    if (text.len == 0 || text.len >= WORKSPACE_ID_BYTES)
-        return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (memchr("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_", text.ptr[i],
-                   64) == NULL)
-            return false;
-    return true;
 }
 
 /* ---- creating ---- */
@@ -157,37 +123,39 @@ static void send_creation(struct change *change)
     snprintf(request->target, sizeof(request->target), "/sandboxes");
     request->done = on_created;
     request->may_repeat = true; /* the id makes it the same one */
-    request->has_body = true;
-    buf_clear(&request->body);
-    json_writer_init(&json, &request->body);
-    json_begin_object(&json);
+    web_begin_object(request, &json);
     json_put_str(&json, STR("id"), str_from(change->workspace->id));
     json_put_bool(&json, STR("ephemeral"), true); /* if we are killed, it does not stay */
     put_image(change, &json);
-    json_end_object(&json);
-    (void)json_writer_finish(&json); /* too many steps: the service refuses half a document */
+    (void)web_end_object(&json); /* too many steps: the service refuses half a document */
     request->whole_ms = change->workspace->workspaces->config.setup != NULL ? BUILD_MS : CREATE_MS;
     web_send(request);
 }
 
 static int take_record(struct change *change, struct str body, struct err *err)
 {
-    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    cleanup_arena struct arena arena = ARENA_INIT(REMOTE_ARENA_BYTES);
     struct sandboxapi *api = api_of(change->workspace->workspaces);
     const struct json_value *record;
     struct str text = STR_EMPTY;
+    bool is_theirs = false;
     int r = web_read_json(api->web, &arena, body, &record, err);
 
     if (r < 0)
         return r;
-    if (!json_get_str(record, STR("id"), &text) || !is_id(text))
+    if (!json_get_str(record, STR("id"), &text) || !remote_is_id(text))
         return web_makes_no_sense(api->web, err);
-    /* A service of the first generation chooses the id. */
+    /* A service of the first generation chooses the id, and has none of ours. */
+    if (!str_eq(text, str_from(change->workspace->id))) {
+        workspace_note_over(change->workspace->workspaces, change->workspace->id);
+        is_theirs = true;
+    }
     snprintf(change->workspace->id, sizeof(change->workspace->id), "%.*s", STR_ARG(text));
     if (change->workspace->workspaces->config.setup != NULL &&
         json_get_str(record, STR("image_id"), &text) && text.len < IMAGE_BYTES)
         snprintf(api->image, sizeof(api->image), "%.*s", STR_ARG(text));
-    return 0;
+    return is_theirs ? workspace_note(change->workspace->workspaces, change->workspace->id, err)
+                     : 0;
 }
 
 static void on_created(void *data, const struct err *err, int status, struct str body)
@@ -214,9 +182,15 @@ static void on_created(void *data, const struct err *err, int status, struct str
 static void create(struct workspace *workspace)
 {
     struct change *change = new_change(workspace);
+    struct err err = ERR_INIT;
 
     if (workspace->id[0] == '\0')
-        make_uuid(workspace->id);
+        workspace_make_id(workspace->id);
+    if (workspace_note(workspace->workspaces, workspace->id, &err) < 0) {
+        change->request.done = on_created;
+        web_fail(&change->request, &err);
+        return;
+    }
     send_creation(change);
 }
 
@@ -225,9 +199,10 @@ static void on_destroyed(void *data, const struct err *err, int status, struct s
     struct change *change = data;
     struct workspace *workspace = change->workspace;
 
-    (void)err; /* a service that cannot be asked deletes it by itself when it is idle */
-    (void)status;
     (void)body;
+    /* Else the next start ends it, or the service when it is idle. */
+    if (err == NULL || status == 404)
+        workspace_note_over(workspace->workspaces, workspace->id);
     free_change(change);
     workspace_destroyed(workspace);
 }
@@ -237,10 +212,9 @@ static void destroy(struct workspace *workspace)
     struct change *change = new_change(workspace);
     struct web_request *request = &change->request;
 
-    request->method = HTTP_METHOD_DELETE;
+    web_ask(request, HTTP_METHOD_DELETE, true);
     snprintf(request->target, sizeof(request->target), "/sandboxes/%s", workspace->id);
     request->done = on_destroyed;
-    request->may_repeat = true;
     request->whole_ms = DESTROY_MS;
     web_send(request);
 }
@@ -258,19 +232,14 @@ static int send_op(struct op *op, struct err *err);
 
 static void free_op(struct op *op)
 {
-    web_drop(&op->request);
-    arena_done(&op->arena);
+    remote_call_done(&op->remote);
     free(op);
 }
 
 /* The answer may point into the op. */
 static void finish(struct op *op, const struct err *err)
 {
-    struct workspace_call *call = op->call;
-
-    call->driver = NULL;
-    call->is_begun = false;
-    workspace_call_end(call, err);
+    workspace_call_end(op->remote.call, err);
     free_op(op);
 }
 
@@ -295,9 +264,9 @@ static void put_true(struct web_request *request, const char *name, bool is_true
 /* "/sandboxes/ID/WHAT?path=PATH" */
 static void aim(struct op *op, const char *what, const char *path, struct err *err)
 {
-    struct web_request *request = &op->request;
+    struct web_request *request = &op->remote.request;
 
-    if (web_target(request, err, "/sandboxes/%s/%s", op->call->workspace->id, what) == 0)
+    if (web_target(request, err, "/sandboxes/%s/%s", op->remote.call->workspace->id, what) == 0)
         (void)web_query(request, "path", str_from(path), err);
 }
 
@@ -311,31 +280,25 @@ static int put_content(struct web_request *request, struct str content, struct e
 
 static int put_pair(struct op *op, const char *from, const char *to, struct err *err)
 {
-    struct web_request *request = &op->request;
-    const struct workspace_request *asked = &op->call->request;
+    struct web_request *request = &op->remote.request;
+    const struct workspace_request *asked = &op->remote.call->request;
     struct json_writer json;
 
-    request->has_body = true;
-    request->type = NULL;
-    buf_clear(&request->body);
-    json_writer_init(&json, &request->body);
-    json_begin_object(&json);
+    web_begin_object(request, &json);
     json_put_str(&json, STR("src"), str_from(from));
     json_put_str(&json, STR("dest"), str_from(to));
     if (asked->action == WORKSPACE_COPY)
         json_put_bool(&json, STR("recursive"), asked->is_recursive);
     json_put_bool(&json, STR("overwrite"), asked->replaces);
-    json_end_object(&json);
-    return json_writer_finish(&json) < 0
-               ? err_set(err, ERR_INVALID_PATH, "the path is not valid UTF-8")
-               : 0;
+    return web_end_object(&json) < 0 ? err_set(err, ERR_INVALID_PATH, "the path is not valid UTF-8")
+                                     : 0;
 }
 
 /* Large files go in pieces to another name, and are moved when they are whole. */
 static int aim_write(struct op *op, struct err *err)
 {
-    const struct workspace_request *asked = &op->call->request;
-    struct web_request *request = &op->request;
+    const struct workspace_request *asked = &op->remote.call->request;
+    struct web_request *request = &op->remote.request;
     bool is_large = asked->content.len > PIECE_BYTES;
     struct str piece = str_slice(asked->content, op->sent, PIECE_BYTES);
     char path[PATH_BYTES];
@@ -343,9 +306,9 @@ static int aim_write(struct op *op, struct err *err)
 
     full_path(asked->path, path);
     if (is_large && is_first) {
-        char name[UUID_CHARS + 1];
+        char name[WORKSPACE_UUID_BYTES];
 
-        make_uuid(name);
+        workspace_make_id(name);
         if (snprintf(op->part, sizeof(op->part), "%s.%.8s.part", path, name) >=
             (int)sizeof(op->part))
             return err_set(err, ERR_INVALID_PATH, "the path is too long");
@@ -364,17 +327,13 @@ static int aim_write(struct op *op, struct err *err)
 
 static int write_command(struct op *op, struct err *err)
 {
-    const struct workspace_request *asked = &op->call->request;
-    bool is_own = api_of(op->call->workspace->workspaces)->is_own;
-    struct web_request *request = &op->request;
+    const struct workspace_request *asked = &op->remote.call->request;
+    bool is_own = api_of(op->remote.call->workspace->workspaces)->is_own;
+    struct web_request *request = &op->remote.request;
     char path[PATH_BYTES];
     struct json_writer json;
 
-    request->has_body = true;
-    request->type = NULL;
-    buf_clear(&request->body);
-    json_writer_init(&json, &request->body);
-    json_begin_object(&json);
+    web_begin_object(request, &json);
     json_put_str_lossy(&json, STR("command"), asked->command);
     if (asked->path.len > 0) {
         full_path(asked->path, path);
@@ -394,8 +353,7 @@ static int write_command(struct op *op, struct err *err)
             json_put_str_lossy(&json, asked->env[i].name, asked->env[i].value);
         json_end_object(&json);
     }
-    json_end_object(&json);
-    return json_writer_finish(&json) < 0
+    return web_end_object(&json) < 0
                ? err_set(err, ERR_INVALID_ARGUMENT, "the command or a variable is too long")
                : 0;
 }
@@ -408,28 +366,28 @@ static void show(struct op *op, const struct json_value *event, bool is_error, s
     struct str encoding;
 
     if (!json_get_str(event, STR("encoding"), &encoding))
-        workspace_output(op->call, is_error, text);
+        workspace_output(op->remote.call, is_error, text);
     else if (str_eq(encoding, STR("base64")) && base64_decode(&bytes, text) == 0)
-        workspace_output(op->call, is_error, buf_view(&bytes));
+        workspace_output(op->remote.call, is_error, buf_view(&bytes));
     else
         op->is_wrong = true;
 }
 
 static void take_exit(struct op *op, const struct json_value *event)
 {
-    struct workspace_answer *answer = &op->call->answer;
+    struct workspace_answer *answer = &op->remote.call->answer;
     int64_t code = -1;
 
     op->is_wrong = op->is_wrong || !json_get_int(event, STR("exit_code"), &code);
     (void)json_get_bool(event, STR("timed_out"), &answer->is_timed_out);
     answer->exit_code = code >= 0 && code <= 255 ? (int)code : -1;
     op->has_ended = true;
-    workspace_command_ended(op->call);
+    workspace_command_ended(op->remote.call);
 }
 
 static void take_event(void *data, struct str line)
 {
-    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    cleanup_arena struct arena arena = ARENA_INIT(REMOTE_ARENA_BYTES);
     struct op *op = data;
     const struct json_limits limits = {WEB_MAX_ANSWER_BYTES, 8};
     const struct json_value *event;
@@ -456,25 +414,23 @@ static void take_event(void *data, struct str line)
     else if (str_eq(type, STR("exit")))
         take_exit(op, event);
     else if (str_eq(type, STR("error")) && json_get_str(event, STR("error"), &text))
-        err_set(&op->refused, ERR_TOOL_FAILED, "%.*s", STR_ARG(text));
+        err_set(&op->remote.refused, ERR_TOOL_FAILED, "%.*s", STR_ARG(text));
 }
 
 /* The rest of a command whose answer was cut off. False if there is none. */
 static bool resume(struct op *op)
 {
-    struct web_request *request = &op->request;
-    bool is_own = api_of(op->call->workspace->workspaces)->is_own;
+    struct web_request *request = &op->remote.request;
+    bool is_own = api_of(op->remote.call->workspace->workspaces)->is_own;
     struct err err = ERR_INIT;
 
     /* A command of the own service, or of the first generation, has ended with its connection. */
-    if (op->call->request.action != WORKSPACE_EXECUTE || is_own || op->is_plain ||
+    if (op->remote.call->request.action != WORKSPACE_EXECUTE || is_own || op->is_plain ||
         op->resumes++ >= MAX_RESUMES)
         return false;
-    request->method = HTTP_METHOD_GET;
-    request->has_body = false;
-    request->may_repeat = true;
+    web_ask(request, HTTP_METHOD_GET, true);
     if (web_target(request, &err, "/sandboxes/%s/executions/%s?follow=true&after=%lld",
-                   op->call->workspace->id, op->exec_id, (long long)op->seq) < 0)
+                   op->remote.call->workspace->id, op->exec_id, (long long)op->seq) < 0)
         return false;
     web_send(request);
     return true;
@@ -482,21 +438,21 @@ static bool resume(struct op *op)
 
 static void end_command(struct op *op, const struct err *err)
 {
-    const char *provider = web_provider(op->request.web);
+    const char *provider = web_provider(op->remote.request.web);
     struct err why = ERR_INIT;
 
     if (op->has_ended && !op->is_wrong) {
         finish(op, NULL);
         return;
     }
-    if (op->refused.code != 0) {
-        finish(op, &op->refused);
+    if (op->remote.refused.code != 0) {
+        finish(op, &op->remote.refused);
         return;
     }
     if (!op->is_wrong && resume(op))
         return;
     if (op->is_wrong)
-        web_makes_no_sense(op->request.web, &why);
+        web_makes_no_sense(op->remote.request.web, &why);
     else if (err != NULL)
         why = *err;
     else
@@ -508,8 +464,8 @@ static void end_command(struct op *op, const struct err *err)
 
 static int aim_files(struct op *op, struct err *err)
 {
-    const struct workspace_request *asked = &op->call->request;
-    struct web_request *request = &op->request;
+    const struct workspace_request *asked = &op->remote.call->request;
+    struct web_request *request = &op->remote.request;
     char path[PATH_BYTES];
     char target[PATH_BYTES];
 
@@ -545,7 +501,7 @@ static int aim_files(struct op *op, struct err *err)
     case WORKSPACE_MOVE:
         request->method = HTTP_METHOD_POST;
         request->may_repeat = false;
-        (void)web_target(request, err, "/sandboxes/%s/files/%s", op->call->workspace->id,
+        (void)web_target(request, err, "/sandboxes/%s/files/%s", op->remote.call->workspace->id,
                          asked->action == WORKSPACE_COPY ? "copy" : "move");
         if (err->code == 0)
             (void)put_pair(op, path, target, err);
@@ -559,8 +515,8 @@ static int aim_files(struct op *op, struct err *err)
 
 static int send_op(struct op *op, struct err *err)
 {
-    struct web_request *request = &op->request;
-    enum workspace_action action = op->call->request.action;
+    struct web_request *request = &op->remote.request;
+    enum workspace_action action = op->remote.call->request.action;
     int r;
 
     if (action == WORKSPACE_WRITE) {
@@ -569,7 +525,7 @@ static int send_op(struct op *op, struct err *err)
         request->method = HTTP_METHOD_POST;
         request->take_line = take_event;
         request->may_repeat = !op->is_plain; /* one id runs once */
-        r = web_target(request, err, "/sandboxes/%s/%s", op->call->workspace->id,
+        r = web_target(request, err, "/sandboxes/%s/%s", op->remote.call->workspace->id,
                        op->is_plain ? "exec" : "executions");
         if (r == 0)
             r = write_command(op, err);
@@ -583,15 +539,6 @@ static int send_op(struct op *op, struct err *err)
 
 /* ---- answers ---- */
 
-static int64_t time_of(const struct json_value *object, struct str key)
-{
-    struct clock_iso time;
-    struct str text;
-
-    return json_get_str(object, key, &text) && clock_parse_iso(text, &time) ? clock_iso_ms(&time)
-                                                                            : 0;
-}
-
 static bool read_entry(const struct json_value *object, bool is_listed,
                        struct workspace_entry *out_entry)
 {
@@ -604,53 +551,20 @@ static bool read_entry(const struct json_value *object, bool is_listed,
         return false;
     out_entry->is_directory = str_eq(type, STR("directory"));
     out_entry->size = size > 0 ? (uint64_t)size : 0;
-    out_entry->modified_ms = time_of(object, is_listed ? STR("mod_time") : STR("modified_at"));
+    out_entry->modified_ms = remote_time(object, is_listed ? STR("mod_time") : STR("modified_at"));
     return true;
-}
-
-static int read_entries(struct op *op, struct str body, struct err *err)
-{
-    const struct web *web = op->request.web;
-    struct workspace_answer *answer = &op->call->answer;
-    bool is_list = op->call->request.action == WORKSPACE_LIST;
-    const struct json_value *value;
-    struct workspace_entry *entries;
-    size_t count = 0;
-    int r = web_read_json(web, &op->arena, body, &value, err);
-
-    if (r < 0)
-        return r;
-    if (value->type != (is_list ? JSON_ARRAY : JSON_OBJECT))
-        return web_makes_no_sense(web, err);
-    if (is_list && value->size > WORKSPACE_MAX_ENTRIES)
-        return err_set(err, ERR_TOO_LARGE, "the folder has more than %d entries",
-                       WORKSPACE_MAX_ENTRIES);
-    entries = arena_alloc_array(&op->arena, (is_list ? value->size : 1) + 1, sizeof(*entries));
-    if (entries == NULL)
-        return err_set_plain(err, op->arena.error);
-    if (!is_list) {
-        if (!read_entry(value, false, &entries[count++]))
-            return web_makes_no_sense(web, err);
-    } else {
-        json_each_item (item, value)
-            if (!read_entry(item, true, &entries[count++]))
-                return web_makes_no_sense(web, err);
-    }
-    answer->entries = entries;
-    answer->count = count;
-    return 0;
 }
 
 static int move_whole(struct op *op, struct err *err)
 {
-    struct web_request *request = &op->request;
+    struct web_request *request = &op->remote.request;
     char path[PATH_BYTES];
 
-    full_path(op->call->request.path, path);
+    full_path(op->remote.call->request.path, path);
     op->stage = STAGE_MOVE;
     request->method = HTTP_METHOD_POST;
     request->may_repeat = false;
-    if (web_target(request, err, "/sandboxes/%s/files/move", op->call->workspace->id) == 0 &&
+    if (web_target(request, err, "/sandboxes/%s/files/move", op->remote.call->workspace->id) == 0 &&
         put_pair(op, op->part, path, err) == 0)
         web_send(request);
     return err->code;
@@ -663,7 +577,7 @@ static bool go_on(struct op *op)
 
     if (op->stage != STAGE_PIECES)
         return false;
-    if (op->sent < op->call->request.content.len)
+    if (op->sent < op->remote.call->request.content.len)
         (void)send_op(op, &err);
     else
         (void)move_whole(op, &err);
@@ -674,46 +588,35 @@ static bool go_on(struct op *op)
 
 static void take_answer(struct op *op, struct str body)
 {
-    enum workspace_action action = op->call->request.action;
+    enum workspace_action action = op->remote.call->request.action;
     struct err err = ERR_INIT;
 
     if (action == WORKSPACE_READ)
-        op->call->answer.content = body;
+        op->remote.call->answer.content = body;
     else if (action == WORKSPACE_LIST || action == WORKSPACE_STAT)
-        (void)read_entries(op, body, &err);
+        (void)remote_read_entries(&op->remote, body, read_entry, &err);
     finish(op, err.code != 0 ? &err : NULL);
 }
 
 /* A file is missing, or the sandbox, or the endpoint. */
 static void look(struct op *op, const struct err *err)
 {
-    struct web_request *request = &op->request;
-
-    op->refused = *err;
     op->stage = STAGE_LOOK;
-    request->method = HTTP_METHOD_GET;
-    request->has_body = false;
-    request->take_line = NULL;
-    request->may_repeat = true;
-    snprintf(request->target, sizeof(request->target), "/sandboxes/%s", op->call->workspace->id);
-    web_send(request);
+    remote_look(&op->remote, "sandboxes", err);
 }
 
 static void on_looked(struct op *op, int status)
 {
-    struct err err = op->refused;
-    bool is_command = op->call->request.action == WORKSPACE_EXECUTE;
+    struct err err = op->remote.refused;
+    bool is_command = op->remote.call->request.action == WORKSPACE_EXECUTE;
 
     if (status == 404) {
-        workspace_lost(op->call->workspace);
-        err_set(&err, ERR_SESSION_OVER,
-                "%s: the workspace is gone, with its files: the next call gets a new one",
-                web_provider(op->request.web));
+        workspace_gone(op->remote.call->workspace, &err);
     } else if (status == 200 && is_command && !op->is_plain && op->resumes == 0) {
         /* The service has no such endpoint: it is one of the first generation. */
         op->is_plain = true;
         op->stage = STAGE_MAIN;
-        op->refused = (struct err)ERR_INIT;
+        op->remote.refused = (struct err)ERR_INIT;
         err = (struct err)ERR_INIT;
         if (send_op(op, &err) == 0)
             return;
@@ -729,10 +632,10 @@ static void remove_part(struct op *op)
 
     if (op->part[0] == '\0')
         return;
-    web_request_init(&removal, op->request.web);
-    if (web_target(&removal, &err, "/sandboxes/%s/files", op->call->workspace->id) == 0 &&
+    web_request_init(&removal, op->remote.request.web);
+    if (web_target(&removal, &err, "/sandboxes/%s/files", op->remote.call->workspace->id) == 0 &&
         web_query(&removal, "path", str_from(op->part), &err) == 0)
-        web_forget(op->request.web, NULL, HTTP_METHOD_DELETE, removal.target);
+        web_forget(op->remote.request.web, NULL, HTTP_METHOD_DELETE, removal.target);
     web_drop(&removal);
 }
 
@@ -744,7 +647,8 @@ static void on_answer(void *data, const struct err *err, int status, struct str 
         on_looked(op, status);
     } else if (err != NULL && status == 404) {
         look(op, err);
-    } else if (op->call->request.action == WORKSPACE_EXECUTE && (status == 200 || status == 0)) {
+    } else if (op->remote.call->request.action == WORKSPACE_EXECUTE &&
+               (status == 200 || status == 0)) {
         end_command(op, err);
     } else if (err != NULL) {
         remove_part(op);
@@ -762,17 +666,15 @@ static void begin(struct workspace_call *call)
 
     if (op == NULL)
         abort(); /* there is no way to say so */
-    op->call = call;
+    remote_call_init(&op->remote, call, api->web);
     op->seq = -1;
     call->driver = op;
-    arena_init(&op->arena, ARENA_BYTES);
     if (call->request.action == WORKSPACE_EXECUTE)
-        make_uuid(op->exec_id);
-    web_request_init(&op->request, api->web);
-    op->request.done = on_answer;
-    op->request.data = op;
+        workspace_make_id(op->exec_id);
+    op->remote.request.done = on_answer;
+    op->remote.request.data = op;
     if (send_op(op, &err) < 0)
-        web_fail(&op->request, &err);
+        web_fail(&op->remote.request, &err);
 }
 
 static void drop(struct workspace_call *call)
@@ -787,7 +689,7 @@ static void drop(struct workspace_call *call)
         !api_of(call->workspace->workspaces)->is_own && !op->is_plain) {
         snprintf(target, sizeof(target), "/sandboxes/%s/executions/%s", call->workspace->id,
                  op->exec_id);
-        web_forget(op->request.web, NULL, HTTP_METHOD_DELETE, target);
+        web_forget(op->remote.request.web, NULL, HTTP_METHOD_DELETE, target);
     }
     if (call->request.action == WORKSPACE_WRITE)
         remove_part(op);
@@ -800,30 +702,16 @@ static void drop(struct workspace_call *call)
 static int open_api(struct workspaces *workspaces, struct err *err)
 {
     const struct workspaces_config *config = &workspaces->config;
-    const struct workspace_settings *settings = config->settings;
     struct sandboxapi *api = calloc(1, sizeof(*api));
-    struct web_config web = {
-        .loop = config->loop,
-        .provider = workspace_provider_name(settings->provider),
-        .url = settings->url,
-        .header = settings->header,
-        .key = &settings->key,
-        .make_filter = config->make_filter,
-        .filter_data = config->filter_data,
-    };
     int r;
 
     if (api == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    api->is_own = settings->provider == WORKSPACE_ISOLATED;
-    if (api->is_own) {
-        api->own = (struct ownservice_config){.state_dir = config->state_dir,
-                                              .program = config->service_program,
-                                              .libexec = config->libexec};
-        web.header = "X-Api-Key";
-        web.own = &api->own;
-    }
-    r = web_new(&web, &api->web, err);
+    api->is_own = config->settings->provider == WORKSPACE_ISOLATED;
+    api->own = (struct ownservice_config){.state_dir = config->state_dir,
+                                          .program = config->service_program,
+                                          .libexec = config->libexec};
+    r = remote_open(workspaces, api->is_own ? &api->own : NULL, &api->web, err);
     if (r < 0) {
         free(api);
         return r;
@@ -840,6 +728,11 @@ static void close_api(struct workspaces *workspaces)
     free(api);
 }
 
+static struct web *web_of(const struct workspaces *workspaces)
+{
+    return api_of(workspaces)->web;
+}
+
 static bool is_busy(const struct workspaces *workspaces)
 {
     return web_is_busy(api_of(workspaces)->web);
@@ -847,6 +740,8 @@ static bool is_busy(const struct workspaces *workspaces)
 
 const struct workspace_driver workspace_sandboxapi = {
     .abilities = {.has_images = true},
+    .kind = "sandboxes",
+    .web = web_of,
     .open = open_api,
     .close = close_api,
     .is_busy = is_busy,

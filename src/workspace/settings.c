@@ -10,6 +10,8 @@
 
 enum { MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000 };
 
+const bool workspace_has_local = WORKSPACE_HAS_LOCAL;
+
 static const char *const names[WORKSPACE_PROVIDERS + 1] = {
     [WORKSPACE_ISOLATED] = "isolated",
     [WORKSPACE_N8N_SANDBOX] = "n8n-sandbox",
@@ -166,11 +168,20 @@ static int read_isolated(struct workspace_settings *settings, struct err *err)
     return key != NULL ? read_key(settings, "GATEHOUSE_SANDBOX_KEY", key, err) : 0;
 }
 
-static int refuse_local(struct err *err)
+/* Its folder and its commands are on this machine, which no deployment should offer to agents. */
+static int check_local(struct err *err)
 {
-    return err_set(err, ERR_INVALID_OPTION,
-                   "the provider local is for development and not in this build, because its "
-                   "commands run on this machine without any isolation; use isolated");
+    const char *mode = variable("NODE_ENV");
+
+    if (!workspace_has_local)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "the provider local is for development and not in this build, because its "
+                       "files and commands are on this machine; use isolated");
+    if (mode != NULL && strcmp(mode, "production") == 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "the provider local is for development: its files and commands are on this "
+                       "machine, and NODE_ENV is production; use isolated");
+    return 0;
 }
 
 int workspace_settings_read(struct workspace_settings *out_settings, const char *provider,
@@ -195,7 +206,7 @@ int workspace_settings_read(struct workspace_settings *out_settings, const char 
     if (r == 0 && settings.is_enabled && settings.provider == WORKSPACE_DAYTONA)
         r = read_daytona(&settings, err);
     if (r == 0 && settings.is_enabled && settings.provider == WORKSPACE_LOCAL)
-        r = refuse_local(err);
+        r = check_local(err);
     if (r == 0)
         *out_settings = settings;
     secret_done(&settings.key);

@@ -11,6 +11,7 @@
  *     N8N_SANDBOX_SERVICE_URL                      needed for n8n-sandbox
  *     N8N_SANDBOX_SERVICE_API_KEY                  or GATEHOUSE_SANDBOX_AUTH_HEADER: "Name: value"
  *     GATEHOUSE_SANDBOX_KEY                        for isolated, if the service has a chosen key
+ *     NODE_ENV                                     production: no local
  */
 #ifndef WORKSPACE_SETTINGS_H
 #define WORKSPACE_SETTINGS_H
@@ -53,6 +54,9 @@ struct workspace_settings {
 int workspace_settings_read(struct workspace_settings *out_settings, const char *provider,
                             struct err *err);
 void workspace_settings_done(struct workspace_settings *settings);
+
+/* Whether the build has the provider local: the option local_workspaces. */
+extern const bool workspace_has_local;
 
 /* "isolated", "n8n-sandbox", "daytona", "local" */
 const char *workspace_provider_name(enum workspace_provider provider);

@@ -334,6 +334,28 @@ void web_request_init(struct web_request *request, struct web *web)
     timer_init(&request->again, web->config.loop, on_again, request);
 }
 
+void web_ask(struct web_request *request, enum http_method method, bool may_repeat)
+{
+    request->method = method;
+    request->has_body = false;
+    request->may_repeat = may_repeat;
+}
+
+void web_begin_object(struct web_request *request, struct json_writer *out_json)
+{
+    request->has_body = true;
+    request->type = NULL;
+    buf_clear(&request->body);
+    json_writer_init(out_json, &request->body);
+    json_begin_object(out_json);
+}
+
+int web_end_object(struct json_writer *json)
+{
+    json_end_object(json);
+    return json_writer_finish(json);
+}
+
 void web_send(struct web_request *request)
 {
     request->err = (struct err)ERR_INIT;

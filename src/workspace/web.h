@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/jsonwrite.h"
 #include "base/secret.h"
 #include "loop/timer.h"
 #include "net/http/client.h"
@@ -75,6 +76,11 @@ struct web_request {
 
 /* Zeroes it; `body` is empty, for at most HTTPCLIENT_MAX_BODY_BYTES. */
 void web_request_init(struct web_request *request, struct web *web);
+/* Without a body. */
+void web_ask(struct web_request *request, enum http_method method, bool may_repeat);
+/* With an object as its body; ERR_* from web_end_object() if it is too long, or no text. */
+void web_begin_object(struct web_request *request, struct json_writer *out_json);
+int web_end_object(struct json_writer *json);
 /* Done never comes from inside. */
 void web_send(struct web_request *request);
 /* Ends it with this error instead of sending it. */

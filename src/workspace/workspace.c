@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
+#include "base/rand.h"
 #include "workspace/internal.h"
 
 enum {
@@ -16,6 +18,19 @@ enum {
 };
 
 static void end_now(struct workspace *workspace);
+
+void workspace_make_id(char out_id[WORKSPACE_UUID_BYTES])
+{
+    unsigned char bytes[16];
+    char digits[sizeof(bytes) * 2 + 1];
+
+    rand_bytes(bytes, sizeof(bytes));
+    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40); /* version 4: random */
+    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+    hex_text(digits, bytes, sizeof(bytes));
+    snprintf(out_id, WORKSPACE_UUID_BYTES, "%.8s-%.4s-%.4s-%.4s-%.12s", digits, digits + 8,
+             digits + 12, digits + 16, digits + 20);
+}
 
 /* ---- ends of calls ---- */
 
@@ -31,6 +46,8 @@ void workspace_call_end(struct workspace_call *call, const struct err *err)
 {
     const struct workspace_events events = call->events;
 
+    call->driver = NULL;
+    call->is_begun = false;
     timer_stop(&call->deadline);
     list_remove(&call->node);
     events.on_done(events.data, err, err == NULL ? &call->answer : NULL);
@@ -120,6 +137,7 @@ static void begin_all(struct workspace *workspace)
 static void create(struct workspace *workspace)
 {
     workspace->state = WORKSPACE_CREATING;
+    workspace_register_sweep(workspace->workspaces);
     workspace->workspaces->driver->create(workspace);
 }
 
@@ -136,9 +154,13 @@ void workspace_created(struct workspace *workspace, const struct err *err)
         begin_all(workspace);
 }
 
-void workspace_lost(struct workspace *workspace)
+void workspace_gone(struct workspace *workspace, struct err *err)
 {
+    err_set(err, ERR_SESSION_OVER,
+            "%s: the workspace is gone, with its files: the next call gets a new one",
+            workspace_provider_name(workspace->workspaces->config.settings->provider));
     if (workspace->state == WORKSPACE_READY && !workspace->is_adopted) {
+        workspace_note_over(workspace->workspaces, workspace->id);
         workspace->state = WORKSPACE_NEW;
         workspace->id[0] = '\0';
     }
@@ -368,6 +390,9 @@ static const struct workspace_driver *driver_of(enum workspace_provider provider
     case WORKSPACE_DAYTONA:
         return &workspace_daytona;
     case WORKSPACE_LOCAL:
+#if WORKSPACE_HAS_LOCAL
+        return &workspace_local;
+#endif
     case WORKSPACE_PROVIDERS:
         break;
     }
@@ -397,6 +422,27 @@ void workspaces_close(struct workspaces *workspaces, void (*done)(void *data), v
     timer_start(&workspaces->closing, 0);
 }
 
+static int open_driver(struct workspaces *workspaces, struct err *err)
+{
+    const char *provider = workspace_provider_name(workspaces->config.settings->provider);
+    int r;
+
+    if (workspaces->driver == NULL)
+        return err_set(err, ERR_UNSUPPORTED, "this build has no provider %s", provider);
+    if (workspaces->config.setup != NULL && !workspaces->driver->abilities.has_images)
+        return err_set(err, ERR_UNSUPPORTED, "%s has no images: omit --workspace-setup", provider);
+    r = workspaces->driver->open(workspaces, err);
+    if (r < 0)
+        return r;
+    r = workspace_register_open(workspaces, err);
+    if (r < 0)
+        workspaces->driver->close(workspaces);
+    /* The own service may not run: it is asked when it is needed. */
+    else if (workspaces->config.settings->provider != WORKSPACE_ISOLATED)
+        workspace_register_sweep(workspaces);
+    return r;
+}
+
 int workspaces_new(const struct workspaces_config *config, struct workspaces **out_workspaces,
                    struct err *err)
 {
@@ -411,9 +457,7 @@ int workspaces_new(const struct workspaces_config *config, struct workspaces **o
     list_init(&workspaces->all);
     list_init(&workspaces->ending);
     timer_init(&workspaces->closing, config->loop, look_at_end, workspaces);
-    r = workspaces->driver == NULL ? err_set(err, ERR_UNSUPPORTED, "this build has no provider %s",
-                                             workspace_provider_name(config->settings->provider))
-                                   : workspaces->driver->open(workspaces, err);
+    r = open_driver(workspaces, err);
     if (r < 0) {
         map_done(&workspaces->by_key);
         free(workspaces);
@@ -441,6 +485,7 @@ void workspaces_free(struct workspaces *workspaces)
     timer_stop(&workspaces->closing);
     drop_all(&workspaces->all);
     drop_all(&workspaces->ending);
+    workspace_register_close(workspaces);
     workspaces->driver->close(workspaces);
     map_done(&workspaces->by_key);
     free(workspaces);

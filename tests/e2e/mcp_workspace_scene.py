@@ -3,10 +3,13 @@ import http.server
 import json
 import pathlib
 import socket
+import sys
 import threading
 import time
+import unittest
 import urllib.parse
 
+import mcp_client
 from mcp_client import Server
 from sandboxd_scene import PATIENCE, Scene
 
@@ -18,6 +21,12 @@ def wait_until(is_so, what):
     while not is_so():
         assert time.monotonic() < deadline, f"this did not happen: {what}"
         time.sleep(MOMENT)
+
+
+def main():
+    """The first argument is the program."""
+    WorkspaceScene.gatehouse = mcp_client.GATEHOUSE = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
 
 
 class WorkspaceScene(Scene):

@@ -19,7 +19,7 @@ import uuid
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
 from sandboxd_scene import KEY, Service, Unavailable
-from mcp_workspace_scene import Fake, WorkspaceScene, wait_until
+from mcp_workspace_scene import Fake, WorkspaceScene, main, wait_until
 
 TOOLS = ["read_file", "list_files", "stat", "grep", "write_file", "edit_file", "delete_file", "copy_file",
          "move_file", "mkdir", "execute_command"]
@@ -122,12 +122,13 @@ class Suite:
 
     def test_a_command_is_killed_when_its_call_is_cancelled(self):
         client = self.client
-        message = client.call_message("execute_command", {"command": "touch begun; sleep 1000; touch late"})
+        message = client.call_message("execute_command",
+                                      {"command": "flock lock sh -c 'touch begun; sleep 1000; touch late'"})
         client.send(message)
         self.wait_for_file("begun")
         client.notify("notifications/cancelled", {"requestId": message["id"]})
-        wait_until(lambda: client.good("execute_command", command="pgrep -x sleep | wc -l")
-                   ["stdout"].strip() == "0", "the command is killed")
+        wait_until(lambda: client.good("execute_command", command="flock -n lock true")["exitCode"] == 0,
+                   "the command is killed, with its children")
 
     def wait_for_file(self, name):
         wait_until(lambda: any(entry["name"] == name for entry in self.client.good("list_files")["entries"]),
@@ -182,6 +183,22 @@ class Suite:
         self.assertEqual(len(self.sandboxes()), 1)
 
 
+class Swept:
+    """Services outlive the process that made a sandbox: none is left if it is killed."""
+
+    def test_what_a_killed_host_left_is_ended_by_the_next_start(self):
+        self.client.good("write_file", path="a", content="1")
+        [left] = self.sandboxes()
+        alive = self.open()
+        alive.good("write_file", path="b", content="2")
+        os.kill(self.host_of(self.client), signal.SIGKILL)
+        self.client.bad("read_file", path="a")
+        self.assertIn(left, self.sandboxes())
+        self.open().good("list_files")
+        wait_until(lambda: left not in self.sandboxes(), "the left workspace is ended")
+        self.assertEqual(alive.good("read_file", path="b")["content"], "2")
+
+
 class Shared(WorkspaceScene):
     """One service for all tests of a class."""
 
@@ -205,7 +222,7 @@ class Shared(WorkspaceScene):
         self.client = self.open()
 
 
-class Isolated(Suite, Shared):
+class Isolated(Suite, Swept, Shared):
     chosen_key = None
 
     def open(self):
@@ -357,7 +374,7 @@ class Refusals(WorkspaceScene):
 
     def test_what_is_wrong_is_named(self):
         self.assertIn("must be isolated", self.refused("docker"))
-        self.assertIn("without any isolation", self.refused("local"))
+        self.assertIn("for development", self.refused("local", env={"NODE_ENV": "production"}))
         self.assertIn("omit DIR", self.refused("isolated", "."))
         self.assertIn("omit --http", self.refused("isolated", "--http", "127.0.0.1:0"))
         self.assertIn("omit --rw", self.refused("isolated", "--rw", "."))
@@ -598,6 +615,101 @@ class Faults(WorkspaceScene):
         self.assertIn("gatehouse-workspacehost has ended", client.bad("list_files"))
 
 
+    def left(self):
+        """The files that say which workspaces exist."""
+        folder = self.state / "workspaces"
+        return sorted(folder.iterdir()) if folder.exists() else []
+
+    def deleted(self):
+        return [asked[1] for asked in self.fake.asked if asked[0] == "DELETE"]
+
+    def kill_while_creating(self):
+        """The target of a sandbox that is being created when its host is killed."""
+        held = threading.Event()
+        arrived = threading.Event()
+
+        def behave(request):
+            if request.command == "POST" and not arrived.is_set():
+                self.created = json.loads(request.body)["id"]
+                arrived.set()
+                held.wait()
+            return self.basics(request) or (200, [])
+
+        self.addCleanup(held.set)
+        client = self.open(behave)
+        client.send(client.call_message("list_files", {}))
+        arrived.wait()
+        os.kill(self.host_of(client), signal.SIGKILL)
+        client.wait_until(lambda: client.answers)
+        return f"/sandboxes/{self.created}"
+
+    def again(self, **env):
+        return self.mcp("n8n-sandbox", env={"N8N_SANDBOX_SERVICE_URL": self.fake.url,
+                                            "N8N_SANDBOX_SERVICE_API_KEY": KEY, **env})
+
+    def test_one_that_is_being_created_is_ended_by_the_next_start(self):
+        target = self.kill_while_creating()
+        [file] = self.left()
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        self.assertNotIn(KEY, file.read_text())
+        self.again()
+        wait_until(lambda: target in self.deleted() and self.left() == [], "it is ended, and forgotten")
+
+    def test_a_service_that_does_not_end_it_is_asked_by_the_next_start(self):
+        target = self.kill_while_creating()
+        basics, refuses = self.fake.behave, [True]
+
+        def behave(request):
+            if request.command == "DELETE" and refuses:
+                return 500, {"error": "broken", "code": 500}
+            return basics(request)
+
+        self.fake.behave = behave
+        first = self.again()
+        wait_until(lambda: target in self.deleted(), "it is asked")
+        self.assertEqual(first.end(), 0)
+        self.assertEqual(len(self.left()), 1)
+        refuses.clear()
+        self.again()
+        wait_until(lambda: self.left() == [], "it is ended")
+
+    def test_what_another_service_has_is_left_to_who_asks_that(self):
+        self.kill_while_creating()
+        other = Fake(lambda request: self.basics(request) or (200, []))
+        self.addCleanup(other.close)
+        client = self.again(N8N_SANDBOX_SERVICE_URL=other.url)
+        client.good("list_files")
+        self.assertEqual(client.end(), 0)
+        self.assertEqual(len(self.left()), 1)
+        self.assertEqual([asked[0] for asked in other.asked].count("DELETE"), 1)  # its own
+
+    def test_lines_that_make_no_sense_are_asked_nowhere(self):
+        folder = self.state / "workspaces"
+        client = self.open(lambda request: self.basics(request) or (200, []))
+        client.end()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        (folder / "left-1").write_text(f"n8n-sandbox {self.fake.url}\n+../admin/tenants/1\n+good\n+torn")
+        (folder / "left-2").write_text("")
+        os.symlink(self.room / "elsewhere", folder / "left-3")
+        self.again().good("list_files")
+        wait_until(lambda: "/sandboxes/good" in self.deleted(), "the good one is ended")
+        self.assertEqual([path for path in self.deleted() if "admin" in path or "torn" in path], [])
+
+    def test_nothing_is_noted_after_a_good_end(self):
+        client = self.open(lambda request: self.basics(request) or (200, []))
+        client.good("list_files")
+        self.assertEqual(len(self.left()), 1)
+        self.assertEqual(client.end(), 0)
+        self.assertEqual(self.left(), [])
+
+    def test_what_cannot_be_noted_is_not_created(self):
+        client = self.open(lambda request: self.basics(request) or (200, []))
+        (self.state / "workspaces").rmdir()
+        (self.state / "workspaces").write_text("a file")
+        client.bad("list_files")
+        self.assertEqual([asked for asked in self.fake.asked if asked[0] == "POST"], [])
+
+
 class DaytonaAnswers(WorkspaceScene):
     """Answers as Daytona gives them, and some that make no sense."""
 
@@ -676,7 +788,7 @@ class DaytonaAnswers(WorkspaceScene):
         self.assertEqual(self.open(behave).bad("stat", path="a"), "daytona: the runner is gone")
 
 
-class N8nSandbox(Suite, Shared):
+class N8nSandbox(Suite, Swept, Shared):
     """Our own service, by the API that n8n's has."""
 
     def open(self):
@@ -687,7 +799,7 @@ class N8nSandbox(Suite, Shared):
     delete = Isolated.delete
 
 
-class Daytona(Suite, Shared):
+class Daytona(Suite, Swept, Shared):
     """Our own service, by the API that Daytona has."""
 
     def setUp(self):
@@ -703,6 +815,4 @@ class Daytona(Suite, Shared):
 
 
 if __name__ == "__main__":
-    WorkspaceScene.gatehouse = pathlib.Path(sys.argv.pop(1)).resolve()
-    mcp_client.GATEHOUSE = WorkspaceScene.gatehouse
-    unittest.main()
+    main()

@@ -464,6 +464,12 @@ static int read_workspace(struct program *program, const struct option_values *v
     return r;
 }
 
+/* Local files and commands are this machine's, so they need the permission that those need. */
+static bool is_apart(const struct workspace_settings *settings)
+{
+    return settings->is_enabled && settings->provider != WORKSPACE_LOCAL;
+}
+
 static int open_workspace(struct program *program, const struct option_values *values,
                           struct err *err)
 {
@@ -692,7 +698,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
              &clock_system);
     r = read_workspace(&program, values, err);
     if (r == 0)
-        r = consent_init(&program.consent, values, program.workspace.is_enabled, err);
+        r = consent_init(&program.consent, values, is_apart(&program.workspace), err);
     if (r == 0 && !is_tried)
         open_media(&program);
     if (r == 0)

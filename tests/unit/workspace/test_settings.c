@@ -17,6 +17,7 @@ static const char *const variables[] = {
     "N8N_SANDBOX_SERVICE_API_KEY",
     "GATEHOUSE_SANDBOX_AUTH_HEADER",
     "GATEHOUSE_SANDBOX_KEY",
+    "NODE_ENV",
 };
 
 static void set(const char *name, const char *value)
@@ -157,8 +158,43 @@ static void values_that_make_no_sense_are_named(void **state)
 
 static void the_local_provider_is_refused_with_the_reason(void **state)
 {
+    struct workspace_settings settings;
+
     (void)state;
-    assert_refused("local", "without any isolation; use isolated");
+    set("NODE_ENV", "production");
+    assert_refused("local", workspace_has_local ? "NODE_ENV is production" : "not in this build");
+    set("NODE_ENV", "development");
+    if (workspace_has_local)
+        assert_int_equal(workspace_settings_read(&settings, "local", NULL), 0);
+    else
+        assert_refused("local", "files and commands are on this machine; use isolated");
+}
+
+/* The eight variables of n8n's Instance AI, each with what it means when it is left out. */
+static void all_variables_have_their_defaults(void **state)
+{
+    struct workspace_settings settings;
+
+    (void)state;
+    set("N8N_INSTANCE_AI_SANDBOX_ENABLED", "true");
+    assert_int_equal(workspace_settings_read(&settings, NULL, NULL), 0);
+    assert_true(settings.is_enabled);
+    assert_int_equal(settings.provider, WORKSPACE_ISOLATED); /* the seed's is daytona */
+    assert_string_equal(settings.image, "daytonaio/sandbox:0.5.0");
+    assert_int_equal(settings.timeout_ms, 300000);
+    assert_string_equal(settings.url, "");
+    for (size_t i = 0; i < array_size(variables); i++)
+        set(variables[i], ""); /* empty is left out */
+    assert_int_equal(workspace_settings_read(&settings, NULL, NULL), 0);
+    assert_false(settings.is_enabled);
+    assert_int_equal(settings.provider, WORKSPACE_ISOLATED);
+    assert_int_equal(settings.timeout_ms, 300000);
+    assert_refused("daytona", "DAYTONA_API_URL");
+    set("DAYTONA_API_URL", "https://daytona.example/api");
+    assert_refused("daytona", "DAYTONA_API_KEY");
+    assert_refused("n8n-sandbox", "N8N_SANDBOX_SERVICE_URL");
+    set("N8N_SANDBOX_SERVICE_URL", "https://sandbox.example");
+    assert_refused("n8n-sandbox", "N8N_SANDBOX_SERVICE_API_KEY");
 }
 
 TEST_MAIN(cmocka_unit_test_setup(without_variables_there_are_no_workspaces, clear),
@@ -168,4 +204,5 @@ TEST_MAIN(cmocka_unit_test_setup(without_variables_there_are_no_workspaces, clea
           cmocka_unit_test_setup(another_header_may_carry_the_key, clear),
           cmocka_unit_test_setup(daytona_has_an_address_a_key_and_an_image, clear),
           cmocka_unit_test_setup(values_that_make_no_sense_are_named, clear),
+          cmocka_unit_test_setup(all_variables_have_their_defaults, clear),
           cmocka_unit_test_setup(the_local_provider_is_refused_with_the_reason, clear))
