@@ -3,6 +3,7 @@
 
 Arguments: the gatehouse program. The test with sshd needs Debian's openssh-server, and is skipped without.
 """
+import contextlib
 import http.client
 import json
 import os
@@ -11,18 +12,22 @@ import pwd
 import re
 import shutil
 import socket
+import socketserver
+import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
+import mcp_client
 from mcp_client import PATIENCE
 from sandboxd_scene import Scene, clean_environment
 from transport_scene import find_sshd
 
-PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+PROGRAM = mcp_client.GATEHOUSE = pathlib.Path(sys.argv[1]).resolve()
 GUIDES = pathlib.Path(__file__).resolve().parents[2] / "docs/guides"
 GUIDE = (GUIDES / "n8n-docker-and-other-machines.md").read_text()
 KEY = "0123456789abcdef"
@@ -125,11 +130,49 @@ class Elsewhere(unittest.TestCase):
         self.assertIn("gatehouse", answer)
 
 
-def marked(mark):
-    """The commands of sandbox-service.md below this mark, a text for each place."""
+def marked(mark, guide="sandbox-service.md"):
+    """The commands of a guide below this mark, a text for each place."""
     pattern = rf"<!-- {mark} -->\n\n((?:    .*\n)+)"
     return [re.sub("(?m)^    ", "", text)
-            for text in re.findall(pattern, (GUIDES / "sandbox-service.md").read_text())]
+            for text in re.findall(pattern, (GUIDES / guide).read_text())]
+
+
+class Proxy(socketserver.ThreadingTCPServer):
+    """Stands for the proxy with a certificate that the guide has in front of a service."""
+
+    daemon_threads = True
+
+    def __init__(self, port, certificate):
+        self.port = port
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate)
+        super().__init__(("127.0.0.1", 0), Passing)
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        pass  # who does not trust the certificate leaves
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+
+class Passing(socketserver.BaseRequestHandler):
+    def handle(self):
+        with self.server.context.wrap_socket(self.request, server_side=True) as client, \
+                socket.create_connection(("127.0.0.1", self.server.port)) as service:
+            back = threading.Thread(target=self.move, args=(service, client), daemon=True)
+            back.start()
+            hosts = (f"localhost:{self.server.server_address[1]}", f"127.0.0.1:{self.server.port}")
+            self.move(client, service, *(f"Host: {host}\r\n".encode() for host in hosts))
+            back.join()
+
+    @staticmethod
+    def move(source, target, host=b"\0", other=b"\0"):
+        with contextlib.suppress(OSError):
+            while piece := source.recv(1 << 16):
+                target.sendall(piece.replace(host, other))
+            target.shutdown(socket.SHUT_WR)
 
 
 class Sandboxes(Scene):
@@ -176,6 +219,78 @@ class Sandboxes(Scene):
         found = json.loads(self.run_text(preview.replace("ID", made["id"]), **settings).stdout)
         self.assertEqual(found["url"], f"{service.url}/preview/8000-{found['token']}")
         self.assertEqual(json.loads(self.run_text(tenants, **settings).stdout)["tenant"]["name"], "team-a")
+
+
+class AnotherMachine(Sandboxes):
+    """grow-beyond-one-machine.md: a service with a tenant behind a proxy, and an agent here."""
+
+    test_the_commands_of_a_user = test_the_requests_of_a_client = None
+    guide = "grow-beyond-one-machine.md"
+
+    def certify(self):
+        """A certificate for localhost, in a directory as OpenSSL has them."""
+        trusted = self.room / "trusted"
+        trusted.mkdir()
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                        "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost", "-keyout", "both.pem", "-out", "trusted/one.pem"],
+                       cwd=self.room, check=True, capture_output=True)
+        subprocess.run(["openssl", "rehash", "trusted"], cwd=self.room, check=True, capture_output=True)
+        both = self.room / "both.pem"
+        both.write_text(both.read_text() + (trusted / "one.pem").read_text())
+        return both, trusted
+
+    def client(self, **environment):
+        """What is left of the guide's block when its last line starts the MCP server."""
+        [text] = marked("run here", self.guide)
+        self.assertTrue(text.endswith("gatehouse mcp --workspace n8n-sandbox\n"))
+        before = text.rpartition("gatehouse mcp")[0]
+        self.assertEqual(self.run_text(before, **environment).stdout.strip(), "[]")
+        server = mcp_client.Server("--workspace", "n8n-sandbox", "--state-dir", self.room / "state", state=self.room,
+                                   cwd=self.room,
+                                   env={"N8N_SANDBOX_SERVICE_URL": environment["URL"],
+                                        "N8N_SANDBOX_SERVICE_API_KEY": environment["KEY"],
+                                        "SSL_CERT_DIR": environment["SSL_CERT_DIR"]})
+        self.addCleanup(server.said.close)
+        self.addCleanup(server.discard)
+        server.open()
+        return server
+
+    def test_an_agent_here_has_a_sandbox_there(self):
+        for needed in ("curl", "openssl"):
+            if shutil.which(needed) is None:
+                self.skipTest(f"there is no {needed}")
+        service = self.serve()
+        [text] = marked("run there", self.guide)
+        made = self.run_text(text.replace("127.0.0.1:7656", f"127.0.0.1:{service.port}"),
+                             ADMIN=f"X-Api-Key: {service.key}")
+        key = json.loads(made.stdout)["key"]["api_key"]
+        both, trusted = self.certify()
+        proxy = Proxy(service.port, both)
+        self.addCleanup(proxy.close)
+        url = f"https://localhost:{proxy.server_address[1]}"
+        client = self.client(URL=url, KEY=key, SSL_CERT_DIR=str(trusted), CURL_CA_BUNDLE=str(trusted / "one.pem"))
+        client.good("write_file", path="note.txt", content="from here\n")
+        self.assertEqual(client.good("execute_command", command="cat note.txt; pwd")["stdout"],
+                         "from here\n/home/user\n")
+        self.assertEqual(len(service.ask("GET", "/sandboxes", key=key)[2]), 1)
+        self.assertEqual(client.end(), 0)
+        self.assertEqual(service.ask("GET", "/sandboxes")[2], [])
+
+    def test_the_certificate_is_checked(self):
+        service = self.serve()
+        both, _ = self.certify()
+        proxy = Proxy(service.port, both)
+        self.addCleanup(proxy.close)
+        (self.room / "none").mkdir()
+        server = mcp_client.Server("--workspace", "n8n-sandbox", "--state-dir", self.room / "state", state=self.room,
+                                   cwd=self.room,
+                                   env={"N8N_SANDBOX_SERVICE_URL": f"https://localhost:{proxy.server_address[1]}",
+                                        "N8N_SANDBOX_SERVICE_API_KEY": KEY, "SSL_CERT_DIR": str(self.room / "none")})
+        self.addCleanup(server.said.close)
+        self.addCleanup(server.discard)
+        server.open()
+        self.assertIn("certificate", server.bad("list_files"))
 
 
 if __name__ == "__main__":
