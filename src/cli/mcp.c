@@ -55,6 +55,11 @@ const struct option mcp_options[MCP_OPTIONS] = {
                                     .placeholder = "STEPS",
                                     .help = "make workspaces from an image of these steps, like "
                                             "'RUN npm install -g tsx', one in a line"},
+    [MCP_OPTION_WORKSPACE_FILES] = {.name = "workspace-files",
+                                    .type = OPTION_DIR,
+                                    .env = "GATEHOUSE_WORKSPACE_FILES",
+                                    .help = "write the files of this folder to each new workspace "
+                                            "before its first call"},
     [MCP_OPTION_PERMISSION_READ] = {.name = "permission-filesystem-read",
                                     .type = OPTION_CHOICE,
                                     .choices = shared_modes,

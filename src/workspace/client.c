@@ -237,8 +237,13 @@ static int send_setup(const struct workspace_client *client,
 
     snprintf(setup.adopted, sizeof(setup.adopted), "%s",
              config->adopted != NULL ? config->adopted : "");
-    frames_write_header(0, WORKSPACE_WIRE_SETUP, sizeof(setup) + config->setup.len, header);
+    frames_write_header(0, WORKSPACE_WIRE_FILES, config->files.len, header);
     r = write_all(client->fd, (struct str){header, sizeof(header)});
+    if (r == 0)
+        r = write_all(client->fd, config->files);
+    frames_write_header(0, WORKSPACE_WIRE_SETUP, sizeof(setup) + config->setup.len, header);
+    if (r == 0)
+        r = write_all(client->fd, (struct str){header, sizeof(header)});
     if (r == 0)
         r = write_all(client->fd, (struct str){(const char *)&setup, sizeof(setup)});
     if (r == 0)

@@ -20,6 +20,7 @@ struct workspace_client_config {
     int error_fd;
     const struct workspace_settings *settings;
     struct str setup;    /* steps of an image, one in a line; may be empty */
+    struct str files;    /* for each new workspace, as the wire has them; may be empty */
     const char *adopted; /* a sandbox that exists already, for all keys; or NULL */
 };
 

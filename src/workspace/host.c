@@ -31,6 +31,9 @@ struct host {
     struct workspace_wire_setup setup;
     char *steps; /* each ends with a NUL */
     const char *step_list[MAX_STEPS + 1];
+    char *file_bytes; /* of FILES */
+    struct workspace_file *files;
+    size_t file_count;
     struct workspaces *workspaces; /* NULL before SETUP */
     struct workspace *adopted;
     struct list calls;
@@ -215,6 +218,40 @@ static int take_steps(struct host *host, struct str text, struct err *err)
     return 0;
 }
 
+/* Each has a header, its path and its content. */
+static int take_files(struct host *host, struct str body)
+{
+    struct str rest;
+
+    if (body.len == 0)
+        return 0;
+    if (host->files != NULL || host->workspaces != NULL)
+        return ERR_INVALID_REQUEST;
+    host->file_bytes = malloc(body.len);
+    host->files = calloc(WORKSPACE_MAX_FILES, sizeof(*host->files));
+    if (host->file_bytes == NULL || host->files == NULL)
+        return ERR_NO_MEMORY;
+    memcpy(host->file_bytes, body.ptr, body.len);
+    rest = (struct str){host->file_bytes, body.len};
+    while (rest.len > 0) {
+        struct workspace_file *file = &host->files[host->file_count];
+        struct workspace_wire_file about;
+
+        if (host->file_count == WORKSPACE_MAX_FILES || rest.len < sizeof(about))
+            return ERR_INVALID_REQUEST;
+        memcpy(&about, rest.ptr, sizeof(about));
+        rest = str_slice(rest, sizeof(about), rest.len);
+        if (about.path_len > rest.len || about.content_len > rest.len - about.path_len)
+            return ERR_INVALID_REQUEST;
+        file->path = str_slice(rest, 0, about.path_len);
+        file->content = str_slice(rest, about.path_len, about.content_len);
+        file->is_executable = about.is_executable;
+        rest = str_slice(rest, (size_t)about.path_len + about.content_len, rest.len);
+        host->file_count++;
+    }
+    return 0;
+}
+
 static int set_up(struct host *host, struct str body, struct err *err)
 {
     struct workspaces_config config = {
@@ -232,6 +269,8 @@ static int set_up(struct host *host, struct str body, struct err *err)
     if (host->workspaces != NULL || body.len < sizeof(host->setup))
         return err_set(err, ERR_INVALID_REQUEST, "invalid message from the front end");
     memcpy(&host->setup, body.ptr, sizeof(host->setup));
+    config.files = host->files;
+    config.file_count = host->file_count;
     r = take_steps(host, str_slice(body, sizeof(host->setup), body.len), err);
     if (host->step_list[0] == NULL)
         config.setup = NULL;
@@ -253,6 +292,8 @@ static int on_frame(void *data, const struct frame *frame, struct err *err)
     struct host *host = data;
 
     switch (frame->type) {
+    case WORKSPACE_WIRE_FILES:
+        return take_files(host, frame->body);
     case WORKSPACE_WIRE_SETUP:
         take_setup(host, frame);
         return 0;
@@ -362,5 +403,7 @@ int workspacehost_serve(const struct workspacehost_config *config, struct err *e
     frames_decoder_done(&host.decoder);
     workspace_settings_done(&host.setup.settings);
     free(host.steps);
+    free(host.files);
+    free(host.file_bytes);
     return r < 0 ? err_set_plain(err, r) : 0;
 }

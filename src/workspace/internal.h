@@ -15,6 +15,8 @@ enum { WORKSPACE_ID_BYTES = 128, WORKSPACE_UUID_BYTES = 37 };
 enum workspace_state {
     WORKSPACE_NEW, /* the provider has none, or has lost it */
     WORKSPACE_CREATING,
+    WORKSPACE_FILLING, /* its first files are written */
+    WORKSPACE_EMPTY,   /* that has failed: the next call tries it again */
     WORKSPACE_READY,
     WORKSPACE_ENDING,
 };
@@ -28,7 +30,8 @@ struct workspace {
     bool is_adopted; /* not ours to end */
     bool is_over;    /* it ends as soon as it is there */
     struct list calls;
-    void *driver; /* what the provider knows about it; or NULL */
+    size_t filled; /* of the first files */
+    void *driver;  /* what the provider knows about it; or NULL */
 };
 
 struct workspace_call {

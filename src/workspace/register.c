@@ -185,12 +185,10 @@ static void take_line(struct left *left, struct str line)
 
     if (line.len == 0)
         return; /* after the last newline */
-    if (!remote_is_id(id))
-        left->is_whole = false; /* nothing of ours: leave it to people */
-    else if (line.ptr[0] == '-')
+    if (line.ptr[0] == '-')
         drop(find(&left->notes, id));
-    else if (find(&left->notes, id) == NULL && !add(&left->notes, id))
-        left->is_whole = false;
+    else if (!remote_is_id(id) || (find(&left->notes, id) == NULL && !add(&left->notes, id)))
+        left->is_whole = false; /* nothing of ours, which is left to people; or no memory */
 }
 
 static void take_dead(void *data, struct ledger *dead, struct str lines)

@@ -20,7 +20,8 @@ enum {
 };
 
 enum workspace_wire_type {
-    WORKSPACE_WIRE_SETUP = 1,
+    WORKSPACE_WIRE_FILES = 1, /* before SETUP */
+    WORKSPACE_WIRE_SETUP,
     WORKSPACE_WIRE_CALL,
     WORKSPACE_WIRE_CANCEL,
     WORKSPACE_WIRE_END,
@@ -34,6 +35,13 @@ enum workspace_wire_type {
 struct workspace_wire_setup {
     struct workspace_settings settings;
     char adopted[WORKSPACE_WIRE_ID_BYTES]; /* a sandbox that all keys use; or empty */
+};
+
+/* One of FILES; its path and its content follow. */
+struct workspace_wire_file {
+    uint32_t path_len;
+    uint32_t content_len;
+    bool is_executable;
 };
 
 struct workspace_wire_progress {

@@ -141,9 +141,72 @@ static void create(struct workspace *workspace)
     workspace->workspaces->driver->create(workspace);
 }
 
+/* ---- the files that a workspace begins with ---- */
+
+static int new_call(struct workspace *workspace, const struct workspace_request *request,
+                    const struct workspace_events *events, struct workspace_call **out_call,
+                    struct err *err);
+static void fill(struct workspace *workspace);
+
+static void stop_filling(struct workspace *workspace, const struct err *err)
+{
+    struct err why = ERR_INIT;
+
+    err_set(&why, err->code, "the first files cannot be written: %s", err->message);
+    if (workspace->state == WORKSPACE_FILLING)
+        workspace->state = WORKSPACE_EMPTY;
+    fail_all(workspace, &why);
+}
+
+static void on_filled(void *data, const struct err *err, const struct workspace_answer *answer)
+{
+    struct workspace *workspace = data;
+
+    (void)answer;
+    if (workspace->is_over)
+        return; /* it ends, and this call with it */
+    if (err != NULL) {
+        stop_filling(workspace, err);
+        return;
+    }
+    workspace->filled++;
+    fill(workspace);
+}
+
+static struct workspace_request writing(const struct workspace_file *file)
+{
+    return (struct workspace_request){.action = WORKSPACE_WRITE,
+                                      .path = file->path,
+                                      .content = file->content,
+                                      .is_executable = file->is_executable,
+                                      .replaces = true};
+}
+
+/* Writes the next file; after the last one, the calls that wait begin. */
+static void fill(struct workspace *workspace)
+{
+    const struct workspaces_config *config = &workspace->workspaces->config;
+    const struct workspace_events events = {.on_done = on_filled, .data = workspace};
+    struct workspace_request request;
+    struct workspace_call *call;
+
+    if (workspace->filled == config->file_count) {
+        workspace->state = WORKSPACE_READY;
+        begin_all(workspace);
+        return;
+    }
+    workspace->state = WORKSPACE_FILLING;
+    request = writing(&config->files[workspace->filled]);
+    if (new_call(workspace, &request, &events, &call, NULL) < 0)
+        abort(); /* it was checked: there is no memory, and no way to say so */
+    call->is_begun = true;
+    workspace->workspaces->driver->begin(call);
+}
+
 void workspace_created(struct workspace *workspace, const struct err *err)
 {
     workspace->state = err == NULL ? WORKSPACE_READY : WORKSPACE_NEW;
+    workspace->filled = 0;
     if (workspace->is_over) {
         end_now(workspace);
         return;
@@ -151,7 +214,7 @@ void workspace_created(struct workspace *workspace, const struct err *err)
     if (err != NULL)
         fail_all(workspace, err);
     else
-        begin_all(workspace);
+        fill(workspace);
 }
 
 void workspace_gone(struct workspace *workspace, struct err *err)
@@ -159,7 +222,8 @@ void workspace_gone(struct workspace *workspace, struct err *err)
     err_set(err, ERR_SESSION_OVER,
             "%s: the workspace is gone, with its files: the next call gets a new one",
             workspace_provider_name(workspace->workspaces->config.settings->provider));
-    if (workspace->state == WORKSPACE_READY && !workspace->is_adopted) {
+    if ((workspace->state == WORKSPACE_READY || workspace->state == WORKSPACE_FILLING) &&
+        !workspace->is_adopted) {
         workspace_note_over(workspace->workspaces, workspace->id);
         workspace->state = WORKSPACE_NEW;
         workspace->id[0] = '\0';
@@ -340,7 +404,7 @@ static int check(const struct workspace_request *request, struct err *err)
     return 0;
 }
 
-int workspace_begin(struct workspace *workspace, const struct workspace_request *request,
+static int new_call(struct workspace *workspace, const struct workspace_request *request,
                     const struct workspace_events *events, struct workspace_call **out_call,
                     struct err *err)
 {
@@ -372,10 +436,23 @@ int workspace_begin(struct workspace *workspace, const struct workspace_request 
     timer_start(&call->deadline, limit_ms);
     list_append(&workspace->calls, &call->node);
     *out_call = call;
+    return 0;
+}
+
+int workspace_begin(struct workspace *workspace, const struct workspace_request *request,
+                    const struct workspace_events *events, struct workspace_call **out_call,
+                    struct err *err)
+{
+    int r = new_call(workspace, request, events, out_call, err);
+
+    if (r < 0)
+        return r;
     if (workspace->state == WORKSPACE_READY)
         begin_all(workspace);
     else if (workspace->state == WORKSPACE_NEW)
         create(workspace);
+    else if (workspace->state == WORKSPACE_EMPTY)
+        fill(workspace);
     return 0;
 }
 
@@ -431,6 +508,12 @@ static int open_driver(struct workspaces *workspaces, struct err *err)
         return err_set(err, ERR_UNSUPPORTED, "this build has no provider %s", provider);
     if (workspaces->config.setup != NULL && !workspaces->driver->abilities.has_images)
         return err_set(err, ERR_UNSUPPORTED, "%s has no images: omit --workspace-setup", provider);
+    for (size_t i = 0; i < workspaces->config.file_count; i++) {
+        const struct workspace_request request = writing(&workspaces->config.files[i]);
+
+        if (check(&request, err) < 0)
+            return ERR_INVALID_OPTION;
+    }
     r = workspaces->driver->open(workspaces, err);
     if (r < 0)
         return r;

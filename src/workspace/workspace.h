@@ -30,6 +30,8 @@ enum {
     WORKSPACE_MAX_FILE_BYTES = 32 << 20, /* that is read or written at once */
     WORKSPACE_MAX_ENTRIES = 100000,      /* of a list */
     WORKSPACE_MAX_WORKSPACES = 256,
+    WORKSPACE_MAX_FILES = 2000, /* that a workspace begins with, and their bytes */
+    WORKSPACE_MAX_FILES_BYTES = 64 << 20,
     WORKSPACE_KEY_BYTES = 256,
     WORKSPACE_PATH_BYTES = 4096,
     WORKSPACE_FILE_MS = 60000, /* deadline of a call for files, with creating the workspace */
@@ -41,6 +43,13 @@ struct workspace_abilities {
     bool has_pty;
     bool has_images;
     bool has_ports;
+};
+
+/* A file that each workspace begins with. */
+struct workspace_file {
+    struct str path; /* relative to the home directory */
+    struct str content;
+    bool is_executable;
 };
 
 struct workspaces_config {
@@ -56,6 +65,9 @@ struct workspaces_config {
      * have images.
      */
     const char *const *setup;
+    /* Written to each new workspace before its first call. */
+    const struct workspace_file *files;
+    size_t file_count;
     /* TLS, for providers on other machines; NULL: https is refused. */
     int (*make_filter)(void *data, struct str host, struct filter **out_filter, struct err *err);
     void *filter_data;

@@ -44,6 +44,15 @@ class WorkspaceScene(Scene):
             server.open()
         return server
 
+    def folder(self, **files):
+        """A folder with these files, for --workspace-files."""
+        folder = self.room / "first"
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return folder
+
     def end(self, server):
         if server.process.poll() is None:
             self.assertEqual(server.end(), 0, server.words())

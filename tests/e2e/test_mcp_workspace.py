@@ -149,6 +149,18 @@ class Suite:
         self.assertEqual(self.client.good("read_file", path="large", startLine=700000, maxLines=1)["content"],
                          "0123456789abcde\n")
 
+    def test_first_files_are_there_before_the_first_call(self):
+        large = "0123456789abcde\n" * (9 << 16)  # 9 MiB: more than one request takes
+        folder = self.folder(**{"catalog.txt": large, "src/a.txt": "a", "empty": "", ".env": "KEY=1"})
+        (folder / "run.sh").write_text("#!/bin/sh\necho runs\n")
+        (folder / "run.sh").chmod(0o755)
+        (folder / "link").symlink_to(self.room)
+        client = self.open("--workspace-files", "first")
+        self.assertEqual(client.good("execute_command", command="./run.sh; wc -c < catalog.txt; cat src/a.txt")
+                         ["stdout"].split(), ["runs", str(len(large)), "a"])
+        names = [entry["name"] for entry in client.good("list_files", recursive=True)["entries"]]
+        self.assertEqual(names, ["catalog.txt", "empty", "run.sh", "src", "src/a.txt"])
+
     def test_nothing_leads_out(self):
         secret = self.room / "secret.txt"
         secret.write_text("of the machine")
@@ -225,8 +237,8 @@ class Shared(WorkspaceScene):
 class Isolated(Suite, Swept, Shared):
     chosen_key = None
 
-    def open(self):
-        return self.mcp("isolated")
+    def open(self, *flags):
+        return self.mcp("isolated", *flags)
 
     def sandboxes(self):
         return [record["id"] for record in self.service.ask("GET", "/sandboxes")[2]]
@@ -378,6 +390,9 @@ class Refusals(WorkspaceScene):
         self.assertIn("omit DIR", self.refused("isolated", "."))
         self.assertIn("omit --http", self.refused("isolated", "--http", "127.0.0.1:0"))
         self.assertIn("omit --rw", self.refused("isolated", "--rw", "."))
+        self.assertIn("missing", self.refused("isolated", "--workspace-files", "missing"))
+        self.folder(**{str(i): "" for i in range(2001)})
+        self.assertIn("at most 2000 files", self.refused("isolated", "--workspace-files", "first"))
         secret = {"N8N_SANDBOX_SERVICE_URL": "http://sandbox.example", "N8N_SANDBOX_SERVICE_API_KEY": KEY}
         self.assertIn("unprotected", self.refused("n8n-sandbox", env=secret))
         self.assertIn("N8N_INSTANCE_AI_SANDBOX_TIMEOUT",
@@ -608,6 +623,36 @@ class Faults(WorkspaceScene):
         self.assertEqual([(body.get("dockerfile_steps"), body.get("image_id")) for body in created],
                          [(steps, None), (None, "img-1"), (None, "img-1"), (steps, None)])
 
+    def test_first_files_with_secrets_stay_out_by_all_their_names(self):
+        folder = self.folder(**{".env": "KEY=1", ".ssh/id_ed25519": "KEY", "a": "1"})
+        client = self.open(lambda request: self.basics(request) or (200, []), GATEHOUSE_WORKSPACE_FILES="first")
+        client.good("list_files")
+        self.assertEqual([asked[2] for asked in self.fake.asked if asked[0] == "PUT"], [b"1"])
+        self.assertIn("may hold secrets", client.words())
+        os.link(folder / ".env", folder / "harmless")
+        self.assertIn("--workspace-files: 'first'", self.refused("isolated", "--workspace-files", "first"))
+        client = self.again(GATEHOUSE_WORKSPACE_FILES="first", GATEHOUSE_SENSITIVE="allow")
+        client.good("list_files")
+        self.assertIn(b"KEY=1", [asked[2] for asked in self.fake.asked if asked[0] == "PUT"])
+
+    def test_first_files_that_cannot_be_written_are_said_and_tried_again(self):
+        self.folder(**{"a": "1", "b": "2"})
+        fails = [True]
+
+        def behave(request):
+            if request.command == "PUT":
+                return (500, {"error": "no room", "code": 500}) if fails and "b" in request.query["path"] else (200,)
+            return self.basics(request) or (200, [])
+
+        client = self.open(behave, GATEHOUSE_WORKSPACE_FILES="first")
+        self.assertIn("the first files cannot be written: n8n-sandbox: no room", client.bad("list_files"))
+        fails.clear()
+        client.good("list_files")
+        client.good("list_files")
+        written = [asked[1].partition("path=/home/user/")[2][0] for asked in self.fake.asked if asked[0] == "PUT"]
+        self.assertEqual(written, ["a", "b", "b"])
+        self.assertEqual([asked[:2] for asked in self.fake.asked].count(("POST", "/sandboxes")), 1)
+
     def test_a_killed_host_is_an_error(self):
         client = self.open(lambda request: self.basics(request) or (200, []))
         client.good("list_files")
@@ -791,8 +836,8 @@ class DaytonaAnswers(WorkspaceScene):
 class N8nSandbox(Suite, Swept, Shared):
     """Our own service, by the API that n8n's has."""
 
-    def open(self):
-        return self.mcp("n8n-sandbox", env={"N8N_SANDBOX_SERVICE_URL": self.service.url,
+    def open(self, *flags):
+        return self.mcp("n8n-sandbox", *flags, env={"N8N_SANDBOX_SERVICE_URL": self.service.url,
                                             "N8N_SANDBOX_SERVICE_API_KEY": KEY})
 
     sandboxes = Isolated.sandboxes
@@ -807,8 +852,9 @@ class Daytona(Suite, Swept, Shared):
             self.skipTest("this service has no Daytona API")
         super().setUp()
 
-    def open(self):
-        return self.mcp("daytona", env={"DAYTONA_API_URL": self.service.url + "/api", "DAYTONA_API_KEY": KEY})
+    def open(self, *flags):
+        return self.mcp("daytona", *flags,
+                        env={"DAYTONA_API_URL": self.service.url + "/api", "DAYTONA_API_KEY": KEY})
 
     sandboxes = Isolated.sandboxes
     delete = Isolated.delete

@@ -20,8 +20,8 @@ class Local(Suite, WorkspaceScene):
         super().setUp()
         self.client = self.open()
 
-    def open(self):
-        return self.mcp("local", *ALLOWED)
+    def open(self, *flags):
+        return self.mcp("local", *ALLOWED, *flags)
 
     def sandboxes(self):
         folder = self.room / "workspace-builders"

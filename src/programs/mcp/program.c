@@ -28,6 +28,7 @@
 #include "net/address.h"
 #include "programs/mcp/clients.h"
 #include "programs/mcp/consent.h"
+#include "programs/mcp/firstfiles.h"
 #include "programs/mcp/httpfront.h"
 #include "programs/mcp/install.h"
 #include "programs/mcp/stdiofront.h"
@@ -36,6 +37,7 @@
 #include "session/session.h"
 #include "session/sweeper.h"
 #include "workspace/client.h"
+#include "workspace/wire.h"
 
 enum {
     SESSION_BYTES = 24,
@@ -440,6 +442,17 @@ static bool names_folders(const struct option_values *values)
            options_list(values, MCP_OPTION_RW).count > 0;
 }
 
+static int refuse_idle(const struct option_values *values, struct err *err)
+{
+    static const size_t idle[] = {MCP_OPTION_WORKSPACE_SETUP, MCP_OPTION_WORKSPACE_FILES};
+
+    for (size_t i = 0; i < array_size(idle); i++)
+        if (options_source(values, idle[i]) == OPTION_FLAG)
+            return err_set(err, ERR_INVALID_OPTION, "--%s is for --workspace",
+                           mcp_options[idle[i]].name);
+    return 0;
+}
+
 /* "isolated", or "isolated:ID" for a sandbox that exists already. */
 static int read_workspace(struct program *program, const struct option_values *values,
                           struct err *err)
@@ -459,8 +472,8 @@ static int read_workspace(struct program *program, const struct option_values *v
         program->workspace.is_enabled = false;
     if (r == 0 && program->workspace.is_enabled)
         r = refuse_folders(values, err);
-    else if (r == 0 && options_source(values, MCP_OPTION_WORKSPACE_SETUP) == OPTION_FLAG)
-        r = err_set(err, ERR_INVALID_OPTION, "--workspace-setup is for --workspace");
+    else if (r == 0)
+        r = refuse_idle(values, err);
     return r;
 }
 
@@ -470,11 +483,28 @@ static bool is_apart(const struct workspace_settings *settings)
     return settings->is_enabled && settings->provider != WORKSPACE_LOCAL;
 }
 
+static int read_first_files(struct program *program, const struct option_values *values,
+                            struct buf *out, struct err *err)
+{
+    const char *path = options_text(values, MCP_OPTION_WORKSPACE_FILES);
+    bool with_sensitive = options_choice(values, MCP_OPTION_SENSITIVE) == PERMISSION_ALLOW;
+    size_t left_out = 0;
+    int r = path != NULL ? firstfiles_read(program->session->state.authority, path, with_sensitive,
+                                           out, &left_out, err)
+                         : 0;
+
+    if (left_out > 0)
+        log_write(&program->log, LOG_WARN, "files that may hold secrets stay out of the workspace",
+                  LOG_INT("count", (int64_t)left_out));
+    return r;
+}
+
 static int open_workspace(struct program *program, const struct option_values *values,
                           struct err *err)
 {
+    cleanup_buf struct buf files = BUF_INIT(WORKSPACE_WIRE_BYTES);
     const char *setup = options_text(values, MCP_OPTION_WORKSPACE_SETUP);
-    const struct workspace_client_config config = {
+    struct workspace_client_config config = {
         .libexec = GATEHOUSE_LIBEXECDIR,
         .state_dir = program->session->state.state_path,
         .error_fd = STDERR_FILENO,
@@ -483,9 +513,13 @@ static int open_workspace(struct program *program, const struct option_values *v
         .adopted = program->adopted,
     };
 
-    return program->workspace.is_enabled
-               ? workspace_client_start(&config, &program->workspaces, err)
-               : 0;
+    int r;
+
+    if (!program->workspace.is_enabled)
+        return 0;
+    r = read_first_files(program, values, &files, err);
+    config.files = buf_view(&files);
+    return r == 0 ? workspace_client_start(&config, &program->workspaces, err) : r;
 }
 
 /* ---- walls, then input ---- */
