@@ -188,7 +188,7 @@ static void fill(struct workspace *workspace)
     const struct workspaces_config *config = &workspace->workspaces->config;
     const struct workspace_events events = {.on_done = on_filled, .data = workspace};
     struct workspace_request request;
-    struct workspace_call *call;
+    struct workspace_call *call = NULL;
 
     if (workspace->filled == config->file_count) {
         workspace->state = WORKSPACE_READY;
@@ -197,7 +197,7 @@ static void fill(struct workspace *workspace)
     }
     workspace->state = WORKSPACE_FILLING;
     request = writing(&config->files[workspace->filled]);
-    if (new_call(workspace, &request, &events, &call, NULL) < 0)
+    if (new_call(workspace, &request, &events, &call, NULL) < 0 || call == NULL)
         abort(); /* it was checked: there is no memory, and no way to say so */
     call->is_begun = true;
     workspace->workspaces->driver->begin(call);
