@@ -36,6 +36,9 @@ enum {
     CREDENTIAL_BYTES = 8 << 20,
 };
 
+#define MODE_LOCAL    "local"
+#define LOCAL_BROWSER "local-browser" /* the resource, as a host */
+
 struct browser_tools {
     struct browser_tools_config config;
     struct arena arena;
@@ -53,6 +56,8 @@ struct browser_call {
     char page_host[HOST_BYTES];       /* where it is; empty: nowhere */
     char to_host[HOST_BYTES];         /* where the call leads; empty: nowhere */
     bool is_anywhere;                 /* it can reach any host */
+    bool is_users_page;               /* a tab of the user, in his own browser */
+    bool is_local;                    /* it connects to the user's own browser */
     struct provider_events events;
     struct authority_note intent;
     uint64_t id;
@@ -83,6 +88,21 @@ static bool uses_page(const struct catalog_tool *tool)
     return has_page(tool) && tool->id != TOOL_BROWSER_NAVIGATE &&
            tool->id != TOOL_BROWSER_TAB_FOCUS && tool->id != TOOL_BROWSER_TAB_CLOSE &&
            tool->id != TOOL_BROWSER_RESIZE;
+}
+
+/* A tab of the user may have what he has not saved: to leave it needs the host's permission, too.
+ */
+static bool needs_page_host(const struct browser_call *call)
+{
+    return call->page_host[0] != '\0' &&
+           (uses_page(call->tool) ||
+            (call->is_users_page && call->tool->id == TOOL_BROWSER_NAVIGATE));
+}
+
+/* The user has chosen his own browser, not one that is started. */
+static bool is_local_default(const struct browser_tools_config *config)
+{
+    return config->default_browser != NULL && strcmp(config->default_browser, MODE_LOCAL) == 0;
 }
 
 /* The host in the form of rules. */
@@ -148,6 +168,7 @@ static int take_page(struct browser_call *call, struct err *err)
         return 0;
     }
     snprintf(call->page, sizeof(call->page), "%s", page.id);
+    call->is_users_page = page.is_users;
     if (!browser_url_parse(str_from(page.url), &url) || url.scheme == BROWSER_OTHER ||
         (url.host.len > 0 && !put_host(url.host, call->page_host)))
         return err_set(err, ERR_DENIED_BY_POLICY,
@@ -162,9 +183,14 @@ static int take_page(struct browser_call *call, struct err *err)
 
 static int take_arguments(struct browser_call *call, struct err *err)
 {
+    struct str mode;
     struct str url;
     int r = 0;
 
+    if (call->tool->id == TOOL_BROWSER_CONNECT)
+        call->is_local = json_get_str(call->arguments, STR("mode"), &mode)
+                             ? str_eq(mode, STR(MODE_LOCAL))
+                             : is_local_default(&call->tools->config);
     if (has_page(call->tool))
         r = take_page(call, err);
     if (r == 0 && call->tool->id != TOOL_BROWSER_WAIT &&
@@ -258,13 +284,14 @@ static int subject(void *data, const void *session, struct arena *arena,
     (void)cancel;
     if (call->to_host[0] != '\0')
         hosts[count++] = call->to_host;
-    if (uses_page(call->tool) && call->page_host[0] != '\0' &&
-        strcmp(call->page_host, call->to_host) != 0)
+    if (needs_page_host(call) && strcmp(call->page_host, call->to_host) != 0)
         hosts[count++] = call->page_host;
     if (call->is_anywhere)
         hosts[count++] = "*";
     if (call->tool->id == TOOL_BROWSER_CREATE_CREDENTIAL)
         hosts[count++] = "credentials";
+    if (call->is_local)
+        hosts[count++] = LOCAL_BROWSER;
     *out_subject = (struct provider_subject){.mark = mark_of(call)};
     if (count == 0)
         return 0;
@@ -287,7 +314,10 @@ static const char *verb_of(const struct browser_call *call)
 {
     switch (call->tool->id) {
     case TOOL_BROWSER_CONNECT:
-        return "Starts a browser";
+        return call->is_local
+                   ? "Uses your own browser, which is in no sandbox and has your logins; "
+                     "sees the addresses and titles of its tabs"
+                   : "Starts a browser";
     case TOOL_BROWSER_DISCONNECT:
         return "Ends the browser";
     case TOOL_BROWSER_TAB_OPEN:
@@ -565,6 +595,17 @@ static bool is_too_private(const struct browser_call *call)
            !is_named(call->tools, host);
 }
 
+/* Nor is the user's own browser, unless he chose it by an option. */
+static bool is_too_personal(const struct browser_call *call)
+{
+    const char *decision = call->events.decision;
+
+    return call->is_local && !is_local_default(&call->tools->config) &&
+           (strcmp(decision, permission_source_name(PERMISSION_BY_MODE)) == 0 ||
+            strcmp(decision, permission_source_name(PERMISSION_BY_ALLOW_RULE)) == 0) &&
+           !is_named(call->tools, STR(LOCAL_BROWSER));
+}
+
 /*
  * For the browser itself, whose parts can reach what no interception sees: workers, WebSockets,
  * names that lead to this machine. A port of ours is closed for all hosts.
@@ -601,15 +642,18 @@ static int write_call(const struct browser_call *call, struct buf *out)
         if (r == 0)
             r = buf_append_char(out, ',');
     }
+    if (r == 0 && is_local_default(config))
+        r = buf_append_str(out, STR("\"mode\":\"" MODE_LOCAL "\","));
     if (r < 0)
         return r;
-    return jsonf(out,
-                 "\"tool\":%s,\"arguments\":%v,\"page\":%z,\"host\":%z,\"agreed\":%z,"
-                 "\"browser\":%z,\"ms\":%d,\"own\":%r",
-                 call->tool->name, call->arguments, call->page, call->page_host,
-                 call->tool->id == TOOL_BROWSER_COOKIES ? "" : call->to_host,
-                 config->default_browser != NULL ? config->default_browser : "", (int64_t)CALL_MS,
-                 buf_view(&own));
+    return jsonf(
+        out,
+        "\"tool\":%s,\"arguments\":%v,\"page\":%z,\"host\":%z,\"agreed\":%z,"
+        "\"browser\":%z,\"ms\":%d,\"own\":%r",
+        call->tool->name, call->arguments, call->page, call->page_host,
+        call->tool->id == TOOL_BROWSER_COOKIES ? "" : call->to_host,
+        config->default_browser != NULL && !is_local_default(config) ? config->default_browser : "",
+        (int64_t)CALL_MS, buf_view(&own));
 }
 
 static int post_credential(struct browser_call *call, struct err *err);
@@ -634,6 +678,10 @@ static uint64_t start(void *data, const struct provider_events *events)
                     "gatehouse rules add allow browser host:%s",
                     host, host);
     }
+    if (r == 0 && is_too_personal(call))
+        r = err_set(&err, ERR_DENIED_BY_POLICY,
+                    "the user's own browser needs a rule of its own: gatehouse rules add allow "
+                    "browser host:" LOCAL_BROWSER);
     if (r == 0 && call->tool->id == TOOL_BROWSER_CREATE_CREDENTIAL) {
         r = post_credential(call, &err);
         if (r == 0)

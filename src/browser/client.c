@@ -70,6 +70,8 @@ static void take_pages(struct browser_client *client, const struct json_value *p
         snprintf(page->url, sizeof(page->url), "%.*s", STR_ARG(text));
         if (json_get_bool(item, STR("active"), &is_active) && is_active)
             client->active = client->page_count;
+        page->is_users = false;
+        (void)json_get_bool(item, STR("users"), &page->is_users);
         client->page_count++;
     }
     pthread_mutex_unlock(&client->mutex);

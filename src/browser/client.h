@@ -57,6 +57,7 @@ void browser_client_cancel(struct browser_client *client, uint64_t id);
 struct browser_client_page {
     char id[BROWSER_PAGE_ID_BYTES];
     char url[BROWSER_PAGE_URL_BYTES];
+    bool is_users; /* a tab of the user's own browser, which no call opened */
 };
 
 /* Any thread. The page of this name, or the active one; false if there is none. */

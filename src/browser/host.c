@@ -14,6 +14,8 @@
 #include "base/secret.h"
 #include "browser/internal.h"
 #include "browser/jsonf.h"
+#include "browser/local.h"
+#include "browser/socket.h"
 
 enum {
     READ_BYTES = 256 << 10,
@@ -93,18 +95,25 @@ int host_send(struct host *host, struct str message)
 
 /* ---- the connection to the browser ---- */
 
+static int send_parts(void *data, const struct str *parts, size_t count)
+{
+    struct host *host = data;
+    int r = outlet_send(&host->link->out, parts, count);
+
+    if (host->link->out.bytes.len > 0)
+        wake(host);
+    return r;
+}
+
 static int link_send(void *data, struct str message)
 {
     struct host *host = data;
     const struct str parts[] = {message, {"", 1}};
-    int r;
 
     if (host->link == NULL)
         return ERR_CONNECTION_LOST;
-    r = outlet_send(&host->link->out, parts, array_size(parts));
-    if (host->link->out.bytes.len > 0)
-        wake(host);
-    return r;
+    return host->link->socket != NULL ? browser_socket_send(host->link->socket, message)
+                                      : send_parts(host, parts, array_size(parts));
 }
 
 void link_unref(struct link *link)
@@ -112,6 +121,7 @@ void link_unref(struct link *link)
     if (link == NULL || --link->refs > 0)
         return;
     cdp_free(link->cdp);
+    browser_socket_free(link->socket);
     if (link->in >= 0)
         close(link->in);
     if (link->out.fd >= 0)
@@ -142,6 +152,37 @@ int host_open_link(struct host *host, int to_browser, int from_browser, struct e
     (void)fcntl(from_browser, F_SETFL, O_NONBLOCK);
     host->link = link;
     wake(host);
+    return 0;
+}
+
+static int take_text(void *data, struct str text)
+{
+    const struct host *host = data;
+
+    return cdp_take(host->link->cdp, text);
+}
+
+int host_open_socket(struct host *host, int fd, uint16_t port, const char *path, struct err *err)
+{
+    const struct browser_socket_config config = {.max_message_bytes = CDP_MAX_MESSAGE,
+                                                 .send = send_parts,
+                                                 .on_message = take_text,
+                                                 .data = host};
+    int other = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int r = other >= 0 ? host_open_link(host, fd, other, err) : err_set_plain(err, ERR_BUSY);
+
+    if (r < 0) {
+        close(fd);
+        if (other >= 0)
+            close(other);
+        return r;
+    }
+    host->link->is_local = true;
+    r = browser_socket_dial(&config, port, path, &host->link->socket);
+    if (r < 0) {
+        host_close_link(host);
+        return err_set_plain(err, r);
+    }
     return 0;
 }
 
@@ -431,6 +472,8 @@ static int run_tool(struct call *call, struct err *err)
             r = find_page(call, err);
         if (r == 0)
             r = check_host(call, err);
+        if (r == 0 && tools[i].run != tool_tab_close && tools[i].run != tool_tab_focus)
+            r = local_use(call, err);
         call->heeds_dialog = tools[i].heeds_dialog;
         call->heeds_defect = tools[i].run != tool_tab_close;
         if (r == 0 && call->page != NULL && call->heeds_defect)
@@ -628,6 +671,16 @@ static int take_front(struct host *host, char *room)
     return r;
 }
 
+static int receive(struct link *link, struct str bytes)
+{
+    int r;
+
+    if (link->socket == NULL)
+        return cdp_receive(link->cdp, bytes);
+    r = browser_socket_receive(link->socket, bytes);
+    return r == 0 && browser_socket_is_over(link->socket) ? ERR_CONNECTION_LOST : r;
+}
+
 static void take_browser(struct host *host, char *room)
 {
     struct link *link = host->link;
@@ -635,7 +688,7 @@ static void take_browser(struct host *host, char *room)
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got <= 0 || cdp_receive(link->cdp, (struct str){room, (size_t)got}) < 0)
+    if (got <= 0 || receive(link, (struct str){room, (size_t)got}) < 0)
         lose_link(host);
 }
 

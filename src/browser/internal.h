@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "browser/cdp.h"
 #include "browser/host.h"
+#include "browser/keeper.h"
 #include "browser/monitor.h"
 #include "browser/wire.h"
 
@@ -57,7 +58,9 @@ struct link {
     struct cdp *cdp;
     int in;
     struct outlet out;
-    bool is_closed; /* by us */
+    bool is_closed;                /* by us */
+    bool is_local;                 /* the user's own browser */
+    struct browser_socket *socket; /* NULL: a pipe */
 };
 
 /* A document of a frame, by its world. */
@@ -135,6 +138,8 @@ struct page {
     char told[ID_BYTES];   /* of the document that is_ready, is_loaded and is_idle are about */
     char past[MAX_PAST][ID_BYTES]; /* of the last documents, this one included */
     uint64_t order;                /* of its opening */
+    bool is_users;                 /* a tab of the user's own browser that no call opened */
+    bool is_wanted;                /* a call has begun to control it */
     bool is_closed;
     bool has_crashed;
     bool is_set_up;   /* its process has answered, so nothing that happens is missed */
@@ -240,6 +245,8 @@ double number_of(const struct json_value *object, const char *name, double fallb
 void link_unref(struct link *link);
 /* Takes the descriptors over. */
 int host_open_link(struct host *host, int to_browser, int from_browser, struct err *err);
+/* The same for the DevTools of the user's own browser, on a port of this machine. */
+int host_open_socket(struct host *host, int fd, uint16_t port, const char *path, struct err *err);
 void host_close_link(struct host *host);
 /* Without an answer that anybody wants. */
 void tell_browser(struct host *host, struct str session, const char *method, const char *pattern,
@@ -252,6 +259,11 @@ void need_of_browser(struct host *host, struct str session, const char *method, 
 
 struct page *page_by_session(struct host *host, struct str session);
 struct page *page_by_id(struct host *host, struct str id);
+struct page *page_by_target(struct host *host, struct str target);
+struct page *new_page(struct host *host, struct str target);
+void close_page(struct host *host, struct page *page);
+/* Creates it if it is missing. NULL: too many, or no memory. */
+struct frame *need_frame(struct page *page, struct str id);
 void page_unref(struct page *page);
 void pages_clear(struct host *host);
 /* The host of its address; empty: none. */
@@ -297,6 +309,13 @@ int ask(struct call *call, const char *session, const char *method, struct cdp_a
 /* Same, for a command that may take longer than others. */
 int ask_within(struct call *call, const char *session, const char *method, int64_t ms,
                struct cdp_answer *out_answer, struct err *err, const char *pattern, ...);
+
+/*
+ * Asks the other half (browser/keeper.h). The answer lives as long as `room` and the call;
+ * descriptors that did not come stay as they are.
+ */
+int ask_keeper(struct call *call, struct str request, char room[KEEPER_MAX_PACKET],
+               const struct json_value **out_answer, int out_fds[KEEPER_FDS], struct err *err);
 
 /* Where the script of a document is. */
 struct place {

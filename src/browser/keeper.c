@@ -24,6 +24,7 @@
 #include "isolate/environment.h"
 #include "isolate/newfile.h"
 #include "isolate/profile.h"
+#include "isolate/userbrowser.h"
 #include "isolate/x11place.h"
 #include "protocol/staged.h"
 
@@ -361,6 +362,23 @@ static void on_launch(struct browser_keeper *keeper, const struct json_value *wi
     close(fds[1]);
 }
 
+/* The working half can reach nothing by itself: it gets the connection. Without one, no error. */
+static void on_attach(const struct browser_keeper *keeper, const struct json_value *wish)
+{
+    cleanup_buf struct buf text = BUF_INIT(KEEPER_MAX_PACKET);
+    struct userbrowser browser = {.port = 0};
+    struct str name = STR_EMPTY;
+    int fd = -1;
+
+    (void)json_get_str(wish, STR("browser"), &name);
+    (void)userbrowser_connect(name, &browser, &fd, NULL);
+    if (jsonf(&text, "{\"error\":0,\"message\":\"\",\"port\":%d,\"path\":%z}",
+              (int64_t)browser.port, browser.path) == 0)
+        (void)packet_send(keeper->config->socket, buf_view(&text), &fd, fd >= 0 ? 1 : 0, 0);
+    if (fd >= 0)
+        close(fd);
+}
+
 static void on_stop(struct browser_keeper *keeper)
 {
     bool had_failed = keeper->has_failed;
@@ -406,6 +424,8 @@ static void take_request(struct browser_keeper *keeper, struct str text)
         return;
     if (json_get(request, STR("launch")) != NULL)
         on_launch(keeper, json_get(request, STR("launch")));
+    else if (json_get(request, STR("attach")) != NULL)
+        on_attach(keeper, json_get(request, STR("attach")));
     else if (json_get_str(request, STR("file"), &file))
         on_file(keeper, file);
     else

@@ -7,13 +7,15 @@
  * Requests and answers are JSON objects, one in a packet, with descriptors:
  *
  *     {"launch": {"mode", "profile", "browser", "own"}}   to the browser, and from it
+ *     {"attach": {"browser"}}                    to and from the user's own, as one socket
  *     {"stop": true}
  *     {"file": "name"}                           to write into, new, in the staging directory
  *
  * "own" is what the browser must not reach, as "host:port" or "*:port".
  *
  * An answer has "error", "message" if it failed, and whether the browser has "windows": on the
- * display of the user, unless there is none or it is headless.
+ * display of the user, unless there is none or it is headless. That to "attach" has the "port" and
+ * "path" of the WebSocket; no descriptor if no browser of the user lets itself be debugged.
  */
 #ifndef BROWSER_KEEPER_H
 #define BROWSER_KEEPER_H

@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "browser/jsonf.h"
+#include "browser/local.h"
 #include "browser/pagescript.h"
 #include "browser/url.h"
 
@@ -87,7 +88,7 @@ struct page *page_by_id(struct host *host, struct str id)
     return NULL;
 }
 
-static struct page *page_by_target(struct host *host, struct str target)
+struct page *page_by_target(struct host *host, struct str target)
 {
     list_each (node, &host->pages) {
         struct page *page = list_entry(node, struct page, node);
@@ -116,6 +117,8 @@ struct frame *page_main_frame(struct page *page)
 
 struct page *page_by_session(struct host *host, struct str session)
 {
+    if (session.len == 0)
+        return NULL; /* the browser itself */
     list_each (node, &host->pages) {
         struct page *page = list_entry(node, struct page, node);
 
@@ -135,7 +138,7 @@ struct str page_host(const struct page *page)
     return browser_url_parse(str_from(page->url), &url) ? url.host : STR_EMPTY;
 }
 
-static struct frame *need_frame(struct page *page, struct str id)
+struct frame *need_frame(struct page *page, struct str id)
 {
     struct frame *frame = find_frame(page, id);
 
@@ -185,14 +188,24 @@ void page_unref(struct page *page)
     free(page);
 }
 
-static void close_page(struct host *host, struct page *page)
+/* A tab of the user becomes active only if a call says so. */
+static struct page *last_page(const struct host *host)
+{
+    struct page *last = NULL;
+
+    list_each (node, &host->pages)
+        if (!list_entry(node, struct page, node)->is_users)
+            last = list_entry(node, struct page, node);
+    return last;
+}
+
+void close_page(struct host *host, struct page *page)
 {
     list_remove(&page->node);
     host->page_count--;
     page->is_closed = true;
     if (host->active == page)
-        host->active =
-            list_is_empty(&host->pages) ? NULL : list_entry(host->pages.prev, struct page, node);
+        host->active = last_page(host);
     host->has_news = true;
     page_unref(page);
 }
@@ -203,7 +216,7 @@ void pages_clear(struct host *host)
         close_page(host, list_entry(node, struct page, node));
 }
 
-static struct page *new_page(struct host *host, struct str target)
+struct page *new_page(struct host *host, struct str target)
 {
     struct page *page = calloc(1, sizeof(*page));
 
@@ -324,7 +337,7 @@ static void on_attached(struct host *host, struct str parent, const struct json_
         set_up(host, session);
         return;
     }
-    page = host->page_count < MAX_PAGES ? page_by_target(host, target) : NULL;
+    page = page_by_target(host, target);
     if (page == NULL && host->page_count < MAX_PAGES)
         page = new_page(host, target);
     if (page == NULL) { /* too many: it goes without having begun */
@@ -793,6 +806,9 @@ static void on_info(struct host *host, const struct json_value *params)
 static bool on_target_event(struct host *host, struct str session, struct str method,
                             const struct json_value *params)
 {
+    if (session.len == 0 && host->link != NULL && host->link->is_local &&
+        local_on_target(host, method, params))
+        return true;
     if (str_eq(method, STR("Target.attachedToTarget")))
         on_attached(host, session, params);
     else if (str_eq(method, STR("Target.detachedFromTarget")))
@@ -910,8 +926,8 @@ void host_tell_pages(struct host *host)
             r = buf_append_char(&text, ',');
         is_first = false;
         if (r == 0)
-            r = jsonf(&text, "{\"id\":%z,\"url\":%z,\"active\":%b}", page->id, page->url,
-                      page == host->active);
+            r = jsonf(&text, "{\"id\":%z,\"url\":%z,\"active\":%b,\"users\":%b}", page->id,
+                      page->url, page == host->active, page->is_users);
     }
     if (r == 0)
         r = buf_append_str(&text, STR("]}"));

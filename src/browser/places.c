@@ -365,7 +365,7 @@ static int add_new_pages(struct call *call)
     list_each (node, &call->host->pages) {
         const struct page *page = list_entry(node, struct page, node);
 
-        if (page->order > call->first_new_page && page != call->page && r == 0)
+        if (page->order > call->first_new_page && page != call->page && !page->is_users && r == 0)
             r = jsonf(&list, "%r{\"id\":%z,\"title\":%z,\"url\":%z}",
                       list.len > 0 ? STR(",") : STR_EMPTY, page->id, page->title, page->url);
     }

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "browser/jsonf.h"
 #include "browser/keeper.h"
+#include "browser/local.h"
 #include "browser/url.h"
 #include "protocol/staged.h"
 
@@ -26,19 +27,19 @@ static int write_pages(struct call *call)
         const struct page *page = list_entry(node, struct page, node);
 
         if (r == 0)
-            r = jsonf(&list, "%r{\"id\":%z,\"title\":%z,\"url\":%z,\"active\":%b}",
+            r = jsonf(&list, "%r{\"id\":%z,\"title\":%z,\"url\":%z,\"active\":%b%r}",
                       list.len > 0 ? STR(",") : STR_EMPTY, page->id, page->title, page->url,
-                      page == call->host->active);
+                      page == call->host->active,
+                      page->is_users ? STR(",\"isUsers\":true") : STR_EMPTY);
     }
     return r == 0 ? result_add(call, "pages", "[%r]", buf_view(&list)) : r;
 }
 
 /* Others go on meanwhile: a browser takes seconds to end. The keeper does one thing at a time. */
-static int ask_keeper(struct call *call, struct str request, int out_fds[KEEPER_FDS],
-                      struct err *err)
+int ask_keeper(struct call *call, struct str request, char room[KEEPER_MAX_PACKET],
+               const struct json_value **out_answer, int out_fds[KEEPER_FDS], struct err *err)
 {
     struct host *host = call->host;
-    char room[KEEPER_MAX_PACKET];
     struct str answer;
     const struct json_value *document;
     int r;
@@ -59,6 +60,7 @@ static int ask_keeper(struct call *call, struct str request, int out_fds[KEEPER_
     if (text_of(document, "message").len > 0)
         return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(text_of(document, "message")));
     call->host->has_windows = flag_of(document, "windows");
+    *out_answer = document;
     return 0;
 }
 
@@ -66,13 +68,22 @@ static struct str mode_of(const struct call *call)
 {
     struct str mode = text_of(call->arguments, "mode");
 
+    if (mode.len == 0)
+        mode = text_of(call->message, "mode");
     return mode.len > 0 ? mode : STR("ephemeral");
+}
+
+static bool is_local(const struct call *call)
+{
+    return str_eq(mode_of(call), STR("local"));
 }
 
 static int launch(struct call *call, struct err *err)
 {
     cleanup_buf struct buf request = BUF_INIT(KEEPER_MAX_PACKET);
     struct host *host = call->host;
+    char room[KEEPER_MAX_PACKET];
+    const struct json_value *answer;
     int fds[KEEPER_FDS] = {-1, -1};
     int r = jsonf(&request, "{\"launch\":{\"mode\":%s,\"profile\":%s,\"browser\":%s,\"own\":%v}}",
                   mode_of(call), text_of(call->arguments, "profile"),
@@ -82,7 +93,7 @@ static int launch(struct call *call, struct err *err)
 
     if (r < 0)
         return err_set_plain(err, r);
-    r = ask_keeper(call, buf_view(&request), fds, err);
+    r = ask_keeper(call, buf_view(&request), room, &answer, fds, err);
     if (r == 0)
         r = host_open_link(host, fds[0], fds[1], err);
     if (r < 0) {
@@ -152,9 +163,11 @@ static int set_up_browser(struct call *call, struct err *err)
 static int stop(struct call *call, struct err *err)
 {
     int fds[KEEPER_FDS] = {-1, -1};
+    char room[KEEPER_MAX_PACKET];
+    const struct json_value *answer;
 
     host_close_link(call->host);
-    return ask_keeper(call, STR("{\"stop\":true}"), fds, err);
+    return ask_keeper(call, STR("{\"stop\":true}"), room, &answer, fds, err);
 }
 
 /* Why there is none: the keeper knows how it ended. */
@@ -180,11 +193,11 @@ int tool_connect(struct call *call, struct err *err)
         host->is_connecting = true;
         host->was_lost = false;
         (void)stop(call, &ignored); /* what is left of one that was lost */
-        r = launch(call, err);
+        r = is_local(call) ? local_connect(call, err) : launch(call, err);
         if (r == 0) {
             call->link = host->link;
             call->link->refs++;
-            r = set_up_browser(call, err);
+            r = is_local(call) ? local_set_up(call, err) : set_up_browser(call, err);
             if (r < 0)
                 r = explain_start(call, r, err);
         }
@@ -225,6 +238,10 @@ int tool_tab_open(struct call *call, struct err *err)
     if (r < 0)
         return r;
     target = text_of(answer.result, "targetId");
+    if (call->link->is_local)
+        r = local_adopt(call, target, err);
+    if (r < 0)
+        return r;
     while (call->page == NULL) {
         list_each (node, &host->pages) {
             struct page *page = list_entry(node, struct page, node);
@@ -250,9 +267,11 @@ int tool_tab_open(struct call *call, struct err *err)
 
 int tool_tab_list(struct call *call, struct err *err)
 {
-    int r = write_pages(call);
+    int r = local_refresh(call, err);
 
-    return r < 0 ? err_set_plain(err, r) : 0;
+    if (r == 0 && write_pages(call) < 0)
+        r = err_set_plain(err, ERR_TOO_LARGE);
+    return r;
 }
 
 int tool_tab_focus(struct call *call, struct err *err)
@@ -272,8 +291,12 @@ int tool_tab_close(struct call *call, struct err *err)
 {
     struct page *page = call->page;
     int64_t deadline_ms = monitor_now_ms() + DIALOG_MS;
-    int r = ask(call, "", "Target.closeTarget", NULL, err, "{\"targetId\":%z}", page->target);
+    int r;
 
+    if (page->is_users)
+        return err_set(err, ERR_TOOL_FAILED,
+                       "This tab is the user's: only tabs that you opened can be closed");
+    r = ask(call, "", "Target.closeTarget", NULL, err, "{\"targetId\":%z}", page->target);
     if (r < 0 && !page->is_closed)
         return r;
     while (!page->is_closed && monitor_wait(&call->host->monitor, deadline_ms))

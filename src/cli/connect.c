@@ -134,7 +134,7 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                         .placeholder = "NAME",
                                         .group = "Consent",
                                         .help = "the browser that they start: chromium, chrome, "
-                                                "brave or edge"},
+                                                "brave or edge; local is your own"},
     [CONNECT_OPTION_BROWSER_HEADLESS] = {.name = "browser-headless",
                                          .env = "GATEHOUSE_BROWSER_HEADLESS",
                                          .fallback = "yes",

@@ -275,7 +275,9 @@ const struct probe probes[] = {
      "limits apply per process only; log in under systemd to get a delegated group", probe_cgroups},
     {"display", "Display", "screenshots, mouse and keyboard",
      "agents cannot use the screen; other tools are not affected", probe_display},
-    {"browser", "Browser", "controls web pages for the agent",
+    {"browser", "Browser",
+     "controls web pages for the agent; also in your own browser, if you allow that at "
+     "chrome://inspect/#remote-debugging",
      "no tools for web pages (--permission-browser)", probe_browser},
 };
 const size_t probe_count = array_size(probes);

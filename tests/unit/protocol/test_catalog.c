@@ -275,7 +275,7 @@ static const struct misfit {
     {TOOL_KEYBOARD_SHORTCUT, "{\"keys\":[]}", "keys"},
     {TOOL_KEYBOARD_HOLD, "{\"keys\":[\"w\"],\"durationMs\":0}", "durationMs"},
     {TOOL_SCREEN_WAIT, "{\"until\":\"done\"}", "until"},
-    {TOOL_BROWSER_CONNECT, "{\"mode\":\"local\"}", "mode"},
+    {TOOL_BROWSER_CONNECT, "{\"mode\":\"remote\"}", "mode"},
     {TOOL_BROWSER_DISCONNECT, "[]", ""},
     {TOOL_BROWSER_TAB_OPEN, "{\"waitUntil\":\"soon\"}", "waitUntil"},
     {TOOL_BROWSER_TAB_LIST, "[]", ""},
