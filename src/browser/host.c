@@ -15,6 +15,7 @@
 #include "browser/internal.h"
 #include "browser/jsonf.h"
 #include "browser/local.h"
+#include "browser/relay.h"
 #include "browser/socket.h"
 
 enum {
@@ -80,6 +81,11 @@ static void wake(struct host *host)
     (void)ignored; /* full is as good */
 }
 
+void host_wake(struct host *host)
+{
+    wake(host);
+}
+
 int host_send(struct host *host, struct str message)
 {
     char length[BROWSER_LENGTH_BYTES];
@@ -112,6 +118,8 @@ static int link_send(void *data, struct str message)
 
     if (host->link == NULL)
         return ERR_CONNECTION_LOST;
+    if (host->link->is_relayed)
+        return relay_send(host, message);
     return host->link->socket != NULL ? browser_socket_send(host->link->socket, message)
                                       : send_parts(host, parts, array_size(parts));
 }
@@ -155,6 +163,18 @@ int host_open_link(struct host *host, int to_browser, int from_browser, struct e
     return 0;
 }
 
+int host_open_relayed(struct host *host, struct err *err)
+{
+    int r = host_open_link(host, -1, -1, err);
+
+    if (r < 0)
+        return r;
+    host->link->is_local = true;
+    host->link->is_relayed = true;
+    relay_begin(host);
+    return 0;
+}
+
 static int take_text(void *data, struct str text)
 {
     const struct host *host = data;
@@ -195,7 +215,8 @@ void host_close_link(struct host *host)
     host->link = NULL;
     link->is_closed = true;
     cdp_end(link->cdp);
-    close(link->in);
+    if (link->in != -1)
+        close(link->in);
     link->in = -1;
     if (link->out.fd != -1)
         close(link->out.fd);
@@ -703,7 +724,7 @@ static void drain_wake(const struct host *host)
 /* One round; what is to be watched is found out anew each time. */
 static int look(struct host *host, char *room)
 {
-    enum { FRONT, WAKE, IN, OUT, COUNT };
+    enum { FRONT, WAKE, IN, OUT, RELAY, COUNT = RELAY + RELAY_FDS };
     struct pollfd fds[COUNT] = {
         [FRONT] = {.fd = host->config.front_fd, .events = POLLIN},
         [WAKE] = {.fd = host->wake[0], .events = POLLIN},
@@ -711,6 +732,7 @@ static int look(struct host *host, char *room)
         [OUT] = {.fd = -1, .events = POLLOUT},
     };
     struct link *link = host->link;
+    int timeout_ms = relay_watch(host, &fds[RELAY]);
     int r = 0;
 
     if (host->front.bytes.len > 0)
@@ -721,7 +743,7 @@ static int look(struct host *host, char *room)
             fds[OUT].fd = link->out.fd;
     }
     monitor_leave(&host->monitor);
-    (void)poll(fds, COUNT, -1);
+    (void)poll(fds, COUNT, timeout_ms);
     monitor_enter(&host->monitor);
     if (fds[WAKE].revents != 0)
         drain_wake(host);
@@ -733,6 +755,9 @@ static int look(struct host *host, char *room)
         outlet_flush(&link->out);
     if (link != NULL && link == host->link && fds[IN].revents != 0)
         take_browser(host, room);
+    if (!relay_look(host, &fds[RELAY], room, READ_BYTES) && host->link != NULL &&
+        host->link->is_relayed)
+        lose_link(host);
     host_tell_pages(host);
     return r;
 }
@@ -743,6 +768,7 @@ static void end_calls(struct host *host)
 
     host->is_over = true;
     host_close_link(host);
+    relay_close(host);
     list_each (node, &host->calls)
         list_entry(node, struct call, node)->is_cancelled = true;
     monitor_tell(&host->monitor);

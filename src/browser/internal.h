@@ -60,6 +60,7 @@ struct link {
     struct outlet out;
     bool is_closed;                /* by us */
     bool is_local;                 /* the user's own browser */
+    bool is_relayed;               /* by the host's relay, which has the connection */
     struct browser_socket *socket; /* NULL: a pipe */
 };
 
@@ -187,8 +188,9 @@ struct host {
     struct browser_host_config config;
     struct outlet front;
     struct browser_wire wire;
-    int wake[2];       /* a pipe: the reading thread looks again */
-    struct link *link; /* NULL: not connected */
+    int wake[2];         /* a pipe: the reading thread looks again */
+    struct link *link;   /* NULL: not connected */
+    struct relay *relay; /* for the user's own browser; NULL: there is none */
     bool is_connecting;
     bool asks_keeper;
     bool was_lost; /* and nobody was told */
@@ -248,6 +250,10 @@ int host_open_link(struct host *host, int to_browser, int from_browser, struct e
 /* The same for the DevTools of the user's own browser, on a port of this machine. */
 int host_open_socket(struct host *host, int fd, uint16_t port, const char *path, struct err *err);
 void host_close_link(struct host *host);
+/* The same by the relay. */
+int host_open_relayed(struct host *host, struct err *err);
+/* The reading thread looks again at what there is to wait for. */
+void host_wake(struct host *host);
 /* Without an answer that anybody wants. */
 void tell_browser(struct host *host, struct str session, const char *method, const char *pattern,
                   ...);

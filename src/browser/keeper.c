@@ -379,6 +379,22 @@ static void on_attach(const struct browser_keeper *keeper, const struct json_val
         close(fd);
 }
 
+/* Where the user's own browser may come by itself. */
+static void on_listen(const struct browser_keeper *keeper)
+{
+    cleanup_buf struct buf text = BUF_INIT(KEEPER_MAX_PACKET);
+    struct err err = ERR_INIT;
+    uint16_t port = 0;
+    int fd = -1;
+    int r = userbrowser_listen(&port, &fd, &err);
+
+    if (jsonf(&text, "{\"error\":%d,\"message\":%z,\"port\":%d}", (int64_t)r, err.message,
+              (int64_t)port) == 0)
+        (void)packet_send(keeper->config->socket, buf_view(&text), &fd, fd >= 0 ? 1 : 0, 0);
+    if (fd >= 0)
+        close(fd);
+}
+
 static void on_stop(struct browser_keeper *keeper)
 {
     bool had_failed = keeper->has_failed;
@@ -426,6 +442,8 @@ static void take_request(struct browser_keeper *keeper, struct str text)
         on_launch(keeper, json_get(request, STR("launch")));
     else if (json_get(request, STR("attach")) != NULL)
         on_attach(keeper, json_get(request, STR("attach")));
+    else if (json_get(request, STR("listen")) != NULL)
+        on_listen(keeper);
     else if (json_get_str(request, STR("file"), &file))
         on_file(keeper, file);
     else

@@ -8,6 +8,7 @@
  *
  *     {"launch": {"mode", "profile", "browser", "own"}}   to the browser, and from it
  *     {"attach": {"browser"}}                    to and from the user's own, as one socket
+ *     {"listen": true}                           a socket for it to come by itself
  *     {"stop": true}
  *     {"file": "name"}                           to write into, new, in the staging directory
  *
@@ -15,7 +16,8 @@
  *
  * An answer has "error", "message" if it failed, and whether the browser has "windows": on the
  * display of the user, unless there is none or it is headless. That to "attach" has the "port" and
- * "path" of the WebSocket; no descriptor if no browser of the user lets itself be debugged.
+ * "path" of the WebSocket, that to "listen" the "port"; no descriptor if no browser of the user
+ * lets itself be debugged.
  */
 #ifndef BROWSER_KEEPER_H
 #define BROWSER_KEEPER_H

@@ -6,10 +6,12 @@
 #include "base/cleanup.h"
 #include "browser/jsonf.h"
 #include "browser/keeper.h"
+#include "browser/relay.h"
 #include "browser/url.h"
 
 enum {
     ALLOW_MS = 60000, /* for the user to press a button */
+    LOOK_MS = 500,
     OPEN_MS = 30000,
     MAX_USERS = MAX_PAGES / 2, /* tabs of the user that are listed: others need room, too */
     MAX_LEVELS = 64,
@@ -20,6 +22,38 @@ enum {
     "--remote-debugging-port=0"
 
 /* ---- connecting ---- */
+
+static int open_relay(struct call *call, struct err *err)
+{
+    char room[KEEPER_MAX_PACKET];
+    const struct json_value *answer;
+    int fds[KEEPER_FDS] = {-1, -1};
+    int r = ask_keeper(call, STR("{\"listen\":true}"), room, &answer, fds, err);
+
+    return r == 0 ? relay_open(call->host, fds[0], (uint16_t)whole_of(answer, "port", 0), err) : r;
+}
+
+/* By the extension, if the user has opened it there: the result says how. */
+static int connect_relay(struct call *call, struct err *err)
+{
+    struct host *host = call->host;
+    char address[RELAY_ADDRESS_BYTES];
+    int r = host->relay == NULL ? open_relay(call, err) : 0;
+
+    if (r < 0)
+        return r;
+    while (relay_is_expected(host) && !call->is_cancelled)
+        (void)monitor_wait(&host->monitor, monitor_now_ms() + LOOK_MS);
+    if (relay_is_connected(host))
+        return host_open_relayed(host, err);
+    if (host->relay == NULL)
+        return err_set_plain(err, ERR_CANCELLED);
+    relay_address(host, address);
+    return err_set(err, ERR_TOOL_FAILED,
+                   "The user's browser cannot be reached\nThe user allows "
+                   "chrome://inspect/#remote-debugging, or opens %s",
+                   address);
+}
 
 int local_connect(struct call *call, struct err *err)
 {
@@ -35,9 +69,12 @@ int local_connect(struct call *call, struct err *err)
         r = ask_keeper(call, buf_view(&request), room, &answer, fds, err);
     if (r < 0)
         return r;
-    if (fds[0] < 0)
-        return err_set(err, ERR_TOOL_FAILED,
-                       "The user's browser does not let itself be controlled\n" HOW_TO);
+    if (fds[0] < 0) {
+        r = connect_relay(call, err);
+        call->host->has_windows = true;
+        return r;
+    }
+    relay_close(call->host);
     COPY(path, text_of(answer, "path"));
     r = host_open_socket(call->host, fds[0], (uint16_t)whole_of(answer, "port", 0), path, err);
     call->host->has_windows = true;

@@ -11,6 +11,7 @@
 #include "browser/jsonf.h"
 #include "browser/keeper.h"
 #include "browser/local.h"
+#include "browser/relay.h"
 #include "browser/url.h"
 #include "protocol/staged.h"
 
@@ -193,6 +194,8 @@ int tool_connect(struct call *call, struct err *err)
         host->is_connecting = true;
         host->was_lost = false;
         (void)stop(call, &ignored); /* what is left of one that was lost */
+        if (!is_local(call))
+            relay_close(host);
         r = is_local(call) ? local_connect(call, err) : launch(call, err);
         if (r == 0) {
             call->link = host->link;
@@ -218,6 +221,7 @@ int tool_disconnect(struct call *call, struct err *err)
 {
     int r = stop(call, err);
 
+    relay_close(call->host);
     return r == 0 ? result_add(call, "disconnected", "true") : r;
 }
 

@@ -22,7 +22,8 @@
 static int confine(struct err *err)
 {
     const struct confine_plan plan = {
-        .passes_messages = true, /* the keeper hands over the browser's pipes */
+        .passes_messages = true,     /* the keeper hands over the browser's pipes */
+        .answers_connections = true, /* on a socket of the keeper */
         .has_closed_fds = true,
     };
     struct confine_report report;

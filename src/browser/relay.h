@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The user's own browser by n8n's extension, which connects to a port of this machine. The relay
+ * makes a browser of it: it takes commands of the DevTools protocol, and gives answers and events.
+ *
+ *     to the extension     {"id", "method", "params"}: listRegisteredTabs, attachTab {id},
+ *                          createTab {url}, closeTab {id}, forwardCDPCommand {id, method, params}
+ *     from it              {"id", "result"} or {"id", "error"}
+ *                          {"method", "params"}: forwardCDPEvent {id, method, params}, tabOpened,
+ *                          tabClosed {id}, keepalive
+ *
+ * One extension at a time, which names the relay's secret and comes from its own origin. Internal
+ * to gatehouse-browser, inside the monitor.
+ */
+#ifndef BROWSER_RELAY_H
+#define BROWSER_RELAY_H
+
+#include <poll.h>
+
+#include "browser/internal.h"
+
+enum { RELAY_FDS = 2, RELAY_ADDRESS_BYTES = 256 };
+
+/* Takes the listening socket over. */
+int relay_open(struct host *host, int listen_fd, uint16_t port, struct err *err);
+void relay_close(struct host *host);
+/* What the user opens in the browser. */
+void relay_address(const struct host *host, char out_address[RELAY_ADDRESS_BYTES]);
+bool relay_is_connected(const struct host *host);
+/* It was, and went so recently that it may come again by itself. */
+bool relay_is_expected(const struct host *host);
+/* Commands of an earlier link are forgotten. */
+void relay_begin(struct host *host);
+
+/* A command of the DevTools protocol. */
+int relay_send(struct host *host, struct str message);
+
+/* For the reading thread: what to wait for, how long (-1: forever), and what has happened. */
+int relay_watch(struct host *host, struct pollfd out_fds[RELAY_FDS]);
+/* False: the extension has gone. */
+bool relay_look(struct host *host, const struct pollfd fds[RELAY_FDS], char *room, size_t size);
+
+#endif
