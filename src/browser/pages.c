@@ -11,6 +11,7 @@
 #include "browser/jsonf.h"
 #include "browser/local.h"
 #include "browser/pagescript.h"
+#include "browser/relay.h"
 #include "browser/url.h"
 
 enum { PARAMS_BYTES = 8 << 20 };
@@ -685,7 +686,7 @@ static void on_paused(struct host *host, struct page *page, struct str session,
     COPY(id, request);
     COPY(session_id, session);
     if (!browser_url_parse(text_of(json_get(params, STR("request")), "url"), &url) ||
-        url.scheme == BROWSER_OTHER) {
+        url.scheme == BROWSER_OTHER || relay_is_at(host, url.host, url.port)) {
         if (is_going)
             refuse_page(page, STR("an address that is not of the web"));
         answer_request(host, session_id, id, false);

@@ -15,6 +15,7 @@
 #include "base/secret.h"
 #include "browser/jsonf.h"
 #include "browser/socket.h"
+#include "browser/url.h"
 #include "net/http/origin.h"
 
 enum {
@@ -164,6 +165,11 @@ bool relay_is_expected(const struct host *host)
 {
     return host->relay != NULL && host->relay->was_connected && !relay_is_connected(host) &&
            monitor_now_ms() - host->relay->heard_ms < RETURN_MS;
+}
+
+bool relay_is_at(const struct host *host, struct str name, uint16_t port)
+{
+    return host->relay != NULL && port == host->relay->port && browser_host_is_loopback(name);
 }
 
 void relay_begin(struct host *host)

@@ -32,6 +32,9 @@ bool relay_is_expected(const struct host *host);
 /* Commands of an earlier link are forgotten. */
 void relay_begin(struct host *host);
 
+/* Whether this is where it listens, which no page may reach. */
+bool relay_is_at(const struct host *host, struct str name, uint16_t port);
+
 /* A command of the DevTools protocol. */
 int relay_send(struct host *host, struct str message);
 

@@ -78,6 +78,13 @@ class InBrowser(Scene):
         self.until(lambda: "isError" not in self.call(server, "browser_upload", element=field, files=["a.txt"]))
         self.assertEqual(self.text(server, "document.querySelector('input').files[0].name"), "a.txt")
 
+    def test_the_users_own_browser_by_default(self):
+        """There is none that lets itself be controlled; nothing is started instead."""
+        server, _ = self.connect("--permission-browser", "allow", "--browser-default", "local")
+        self.assertIn("cannot be reached", json.dumps(self.error(server, "browser_connect")))
+        self.assertEqual([pid for pid in self.pids() if self.words(pid).startswith(CHROMIUM.encode())], [])
+        self.assertEqual(self.good(server, "browser_connect", mode="ephemeral")["mode"], "ephemeral")
+
     def pids(self):
         return [int(name) for name in os.listdir("/proc") if name.isdigit() and str(self.home).encode() in self.words(name)]
 

@@ -189,6 +189,10 @@ class Relayed(InRelayed):
             self.ok(server, "browser_evaluate", script=f"(location.href = '{away}gone', 1)")
             self.ok(server, "browser_wait", loadState="load")
             self.assertEqual(stranger.asked, [])
+        # The relay itself is on a host that has a rule, and no page reaches it.
+        self.assertIn("not allowed", self.fails(server, "browser_navigate", url=f"http://127.0.0.1:{port}{path}"))
+        self.go(server, "forms.html")
+        self.assertEqual(self.text(server, f"fetch('http://127.0.0.1:{port}/', {{mode: 'no-cors'}}).then(() => 1, () => 0)"), 0)
         self.assertIn("user's", self.fails(server, "browser_tab_close", pageId=users))
         opened = self.ok(server, "browser_tab_open", url=f"{self.here}/tables.html")["pageId"]
         self.ok(server, "browser_tab_close", pageId=opened)
