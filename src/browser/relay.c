@@ -353,8 +353,7 @@ static int answer_created(struct host *host, int64_t cdp, const struct json_valu
                         : answer_refusal(host, cdp, STR("the extension named no tab"));
 }
 
-static int answer_attached(struct host *host, const struct pending *pending,
-                           const struct json_value *result)
+static int answer_attached(struct host *host, const struct pending *pending)
 {
     const struct page *page = page_by_target(host, str_from(pending->tab));
     int r = say(host,
@@ -363,7 +362,6 @@ static int answer_attached(struct host *host, const struct pending *pending,
                 str_from(pending->tab), pending->tab, page != NULL ? page->url : "",
                 page != NULL ? page->title : "");
 
-    (void)result;
     return r == 0 ? say(host, "{\"id\":%d,\"result\":{\"sessionId\":\"" SESSION "%r\"}}",
                         pending->cdp, str_from(pending->tab))
                   : r;
@@ -383,7 +381,7 @@ static int take_result(struct host *host, const struct pending *pending,
     case PENDING_CREATE:
         return answer_created(host, pending->cdp, result);
     case PENDING_ATTACH:
-        return answer_attached(host, pending, result);
+        return answer_attached(host, pending);
     case PENDING_FORWARD:
         if (result->type == JSON_OBJECT)
             return say(host, "{\"id\":%d,\"result\":%v}", pending->cdp, result);

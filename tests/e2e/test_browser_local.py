@@ -202,6 +202,7 @@ class Local(InOwn):
         self.assertEqual(self.local(server)["mode"], "local")
         self.go(server, "forms.html")
         server.discard()
+        server.said.close()
         self.servers.remove(server)
         self.assertIn(f"{self.here}/forms.html", again.tabs())
 

@@ -26,11 +26,11 @@ class WebSocket:
 
     def __init__(self, port, path, origin=ORIGIN, host=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        self.stream = self.socket.makefile("rb")
         self.lock = threading.Lock()
         lines = [f"GET {path} HTTP/1.1", f"Host: {host or f'127.0.0.1:{port}'}", "Upgrade: websocket", "Connection: Upgrade",
                  f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}", "Sec-WebSocket-Version: 13"]
         self.socket.sendall("\r\n".join(lines + ([f"Origin: {origin}"] if origin else []) + ["", ""]).encode())
-        self.stream = self.socket.makefile("rb")
         first = self.stream.readline().decode()
         while self.stream.readline().strip():
             pass
