@@ -282,13 +282,64 @@ int room_usage(struct room *room, room_used *done, void *data)
     return ERR_BUSY;
 }
 
+/* What begins with a dash is an option of ours, unless it is behind one that takes any text. */
+static void check_git(const char *const *words)
+{
+    static const char *const ours[] = {"-C",
+                                       "--",
+                                       "-D",
+                                       "-f",
+                                       "-m",
+                                       "-v",
+                                       "-z",
+                                       "--allow-empty",
+                                       "--bare",
+                                       "--branch",
+                                       "--config",
+                                       "--depth",
+                                       "--detach",
+                                       "--get",
+                                       "--global",
+                                       "--hard",
+                                       "--initial-branch",
+                                       "--keep",
+                                       "--local",
+                                       "--max-count",
+                                       "--merge",
+                                       "--mixed",
+                                       "--no-edit",
+                                       "--no-rebase",
+                                       "--porcelain=v2",
+                                       "--quiet",
+                                       "--set-upstream",
+                                       "--soft",
+                                       "--source",
+                                       "--staged",
+                                       "--system",
+                                       "--untracked-files=all",
+                                       "--worktree"};
+    bool is_config = false;
+
+    for (size_t i = 1; words[i] != NULL && strcmp(words[i - 1], "--") != 0; i++) {
+        is_config = is_config || strcmp(words[i], "config") == 0;
+        if (words[i][0] != '-' || strncmp(words[i], "--format=", 9) == 0 || is_config ||
+            strcmp(words[i - 1], "-m") == 0)
+            continue;
+        assert(str_index(str_from(words[i]), ours, array_size(ours)) != SIZE_MAX);
+    }
+}
+
 int room_exec(struct room *room, const struct room_command *command,
               const struct room_exec_events *events, struct room_exec **out_exec, struct err *err)
 {
     (void)events;
     (void)out_exec;
-    assert(room == &the_room && command->shell != NULL && command->shell[0] != '\0');
-    assert(command->timeout_ms > 0);
+    assert(room == &the_room);
+    if (command->argv != NULL && strcmp(command->argv[0], "git") == 0)
+        check_git(command->argv);
+    else
+        assert(command->argv != NULL || (command->shell != NULL && command->shell[0] != '\0'));
+    assert(command->timeout_ms > 0 || command->has_input);
     if (command->workdir != NULL)
         check_path(command->workdir);
     for (size_t i = 0; command->env != NULL && command->env[i] != NULL; i++)

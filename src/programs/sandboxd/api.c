@@ -4,6 +4,7 @@
 #include "base/secret.h"
 #include "programs/sandboxd/about.h"
 #include "programs/sandboxd/contexts.h"
+#include "programs/sandboxd/daytona/git.h"
 #include "programs/sandboxd/daytona/routes.h"
 #include "programs/sandboxd/daytona/snapshots.h"
 #include "programs/sandboxd/daytona/storage.h"
@@ -60,8 +61,8 @@ static const struct endpoint_table own_endpoints = {endpoints, array_size(endpoi
 
 /* All of them; the first match is used. */
 static const struct endpoint_table *const tables[] = {
-    &own_endpoints,       &daytona_endpoints, &previews_endpoints,
-    &snapshots_endpoints, &storage_endpoints,
+    &own_endpoints,      &daytona_endpoints,   &git_endpoints,
+    &previews_endpoints, &snapshots_endpoints, &storage_endpoints,
 };
 
 static bool fits(const char *pattern, struct str path, struct str out_ids[CALL_MAX_IDS])

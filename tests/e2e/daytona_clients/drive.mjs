@@ -217,6 +217,65 @@ await refused(files.deleteFile('moved.txt'), 404);
 await refused(files.deleteFile('folder'), 400);
 await files.deleteFile('folder', true);
 
+// ---- repositories ----
+
+const { git } = sandbox;
+const inSandbox = async (command) => {
+  const done = await processes.executeCommand(command);
+  assert.equal(done.exitCode, 0, done.result);
+};
+await inSandbox('git init -q --bare -b main origin.git && git init -q -b main first && echo 1 > first/file');
+await git.add('first', ['file']);
+const hash = (await git.commit('first', 'the first', 'An Author', 'author@example.org')).sha;
+assert.match(hash, /^[0-9a-f]{40}$/);
+await inSandbox('git -C first push -q ../origin.git main');
+await git.clone('/home/user/origin.git', 'repo', 'main', hash);
+assert.equal((await git.status('repo')).currentBranch, 'HEAD');
+await git.createBranch('repo', 'topic');
+await git.checkoutBranch('repo', 'topic');
+await inSandbox('echo 2 >> repo/file; echo new > "repo/an other"');
+let state = await git.status('repo');
+assert.equal(state.currentBranch, 'topic');
+assert.equal(state.branchPublished, false);
+assert.deepEqual(state.fileStatus, [
+  { name: 'file', extra: '', staging: 'Unmodified', worktree: 'Modified' },
+  { name: 'an other', extra: '', staging: 'Untracked', worktree: 'Untracked' },
+]);
+await git.add('repo', ['.']);
+await git.commit('repo', 'the second', 'An Author', 'author@example.org');
+assert.deepEqual((await git.branches('repo')).branches, ['main', 'topic']);
+await git.checkoutBranch('repo', 'main');
+await git.deleteBranch('repo', 'topic');
+await refused(git.checkoutBranch('repo', 'topic'), 404);
+await refused(git.clone('/home/user/nothing', 'other'), 404, /does not exist/);
+await refused(git.clone('--upload-pack=true', 'other'), 400, /dash/);
+await inSandbox('echo 3 > repo/file && git -C repo -c user.name=a -c user.email=b commit -qam 3');
+assert.equal((await git.status('repo')).ahead, 1);
+await git.push('repo');
+await git.pull('repo');
+assert.equal((await git.status('repo')).ahead, 0);
+if (!isOld) {
+  await git.init('fresh', false, 'trunk');
+  await git.configureUser('Me', 'me@example.org');
+  await git.setConfig('core.pager', 'cat', 'local', 'fresh');
+  assert.equal(await git.getConfig('core.pager', 'local', 'fresh'), 'cat');
+  assert.equal(await git.getConfig('user.name'), 'Me');
+  await git.remoteAdd('fresh', 'upstream', '/home/user/origin.git', true);
+  assert.equal(await git.remoteGet('fresh', 'upstream'), '/home/user/origin.git');
+  await git.pull('fresh', undefined, undefined, 'main', 'upstream');
+  await git.reset('fresh', 'hard', 'HEAD~1');
+  await inSandbox('echo changed > fresh/file');
+  await git.restore('fresh', ['file']);
+  state = await git.status('fresh');
+  assert.deepEqual(state.fileStatus, []);
+  await git.push('fresh', undefined, undefined, 'trunk', 'upstream', true);
+  assert.equal((await git.status('fresh')).upstream, 'upstream/trunk');
+  await git.dangerouslyAuthenticate('me', 'secret', 'git.example.org');
+  await assert.rejects(git.clone('http://127.0.0.1:1/x', 'other'), (error) => error.constructor.name === 'DaytonaGitTransportFailedError');
+  await assert.rejects(git.createBranch('fresh', 'trunk'), (error) => error.constructor.name === 'DaytonaGitBranchExistsError');
+}
+await inSandbox('rm -rf origin.git first repo fresh .git*');
+
 // ---- stop and start ----
 
 await processes.createSession('lost');

@@ -188,14 +188,28 @@ static void on_exit_(void *data, const struct room_exit *exit)
     tool_free(tool);
 }
 
+/* The directory is missing, or the program. */
+static void answer_missing(const struct tool *tool, const struct err *err)
+{
+    const char *const *words = tool->run.command.argv;
+    char text[128];
+
+    if (words == NULL || strcmp(err->field, "command") != 0) {
+        call_fail(tool->exchange, 400, err->message);
+        return;
+    }
+    snprintf(text, sizeof(text), "the sandbox has no %.64s: its image must install it", words[0]);
+    call_fail(tool->exchange, 400, text);
+}
+
 static void on_fail(void *data, const struct err *err)
 {
     struct tool *tool = data;
     struct exchange *exchange = tool->exchange;
 
     exchange_watch(exchange, NULL, NULL);
-    if (err->code == ERR_NOT_FOUND) /* the directory */
-        call_fail(exchange, 400, err->message);
+    if (err->code == ERR_NOT_FOUND)
+        answer_missing(tool, err);
     else if (err->code == ERR_SESSION_OVER)
         call_fail(exchange, 409, "the sandbox is not running any more: start it again");
     else
@@ -203,8 +217,22 @@ static void on_fail(void *data, const struct err *err)
     tool_free(tool);
 }
 
-static const struct run_events tool_run_events = {
-    .on_output = on_output, .on_exit = on_exit_, .on_fail = on_fail, .on_refuse = on_fail};
+/* The pipe takes it at once. */
+static void on_begin(void *data)
+{
+    struct tool *tool = data;
+
+    if (tool->input.len == 0)
+        return;
+    (void)room_exec_write(tool->run.exec, tool->input);
+    room_exec_close_input(tool->run.exec);
+}
+
+static const struct run_events tool_run_events = {.on_begin = on_begin,
+                                                  .on_output = on_output,
+                                                  .on_exit = on_exit_,
+                                                  .on_fail = on_fail,
+                                                  .on_refuse = on_fail};
 static const struct exchange_events tool_events = {.on_gone = on_gone};
 
 struct tool *tool_new(struct exchange *exchange, struct sandbox *sandbox, toolbox_done *done,
@@ -229,6 +257,7 @@ struct tool *tool_new(struct exchange *exchange, struct sandbox *sandbox, toolbo
 
 void tool_start(struct tool *tool)
 {
+    tool->run.command.has_input = tool->input.len > 0;
     exchange_watch(tool->exchange, &tool_events, tool);
     run_begin(&tool->run);
 }

@@ -12,6 +12,7 @@
 enum {
     TOOLBOX_MAX_BODY_BYTES = 4 << 20,
     TOOLBOX_MAX_OUTPUT_BYTES = 16 << 20, /* of a command, in its answer; the rest is dropped */
+    TOOLBOX_MAX_INPUT_BYTES = 32 << 10,  /* of a command: less than a pipe has */
     TOOLBOX_TIMEOUT_S = 360,             /* of a command that gives none */
     TOOLBOX_MAX_TIMEOUT_S = 24 * 60 * 60,
 };
@@ -56,6 +57,7 @@ struct tool {
     toolbox_done *done;
     void (*free_data)(void *data); /* or NULL */
     void *data;
+    struct str input;   /* at most TOOLBOX_MAX_INPUT_BYTES, which the caller keeps; or empty */
     bool joins_streams; /* what is written to both is the output, as it comes */
     struct buf output;
     struct buf errors;
