@@ -3,6 +3,7 @@
 import hashlib
 import io
 import pathlib
+import re
 import sys
 import tarfile
 import unittest
@@ -161,13 +162,11 @@ class Snapshots(Scene):
                      own.replace(HASH, HASH + "0"), own.replace("context.tar", "other"), own + "/x", "/x",
                      own.replace(access["organizationId"], "someone"), own.replace("/", "//"), "/%2e%2e/%2e%2e/x"):
             self.assertIn(self.storage(access, "PUT", path, good)[0], (400, 401, 403, 404, 405), path)
-        # What was signed must be what is there; parts and encodings are not understood.
+        # What was signed must be what is there; encodings are not understood.
         sha = hashlib.sha256(good).hexdigest()
         self.assertEqual(self.put(access, HASH, good, **{"X-Amz-Content-Sha256": "0" * 64})[0], 400)
         self.assertEqual(self.put(access, HASH, b"")[0], 400)
         self.assertEqual(self.put(access, HASH, good, **{"Content-Encoding": "aws-chunked"})[0], 501)
-        self.assertEqual(self.storage(access, "PUT", own, good, partNumber=1, uploadId="x")[0], 501)
-        self.assertEqual(self.storage(access, "POST", own, b"", uploads="")[0], 501)
         self.assertEqual(self.put(access, HASH, bytes((15 << 20) + 1))[0], 400)
         self.assertFalse(self.has(access, HASH))
         self.assertEqual(self.put(access, HASH, good, **{"X-Amz-Content-Sha256": sha})[0], 200)
@@ -182,6 +181,97 @@ class Snapshots(Scene):
         for number in range(6):
             self.assertEqual(self.put(access, f"{number:032x}", bytes(15 << 20))[0], 200)
         self.assertFalse(self.has(access, HASH))
+
+    # ---- contexts in parts ----
+
+    def begin(self, access, name=HASH):
+        status, _, text = self.storage(access, "POST", self.object(access, name), b"", uploads="")
+        self.assertEqual(status, 200, text)
+        return re.search(rb"<UploadId>([0-9a-f]{32})</UploadId>", text)[1].decode()
+
+    def object(self, access, name=HASH):
+        return f"/{access['organizationId']}/{name}/context.tar"
+
+    def put_part(self, access, upload, number, content, name=HASH, **headers):
+        status, headers, text = self.storage(access, "PUT", self.object(access, name), content, headers,
+                                             partNumber=number, uploadId=upload)
+        return status, headers["ETag"], text
+
+    def complete(self, access, upload, tags, name=HASH):
+        body = "".join(f"<Part><ETag>{tag.replace(chr(34), '&quot;')}</ETag><PartNumber>{number}</PartNumber></Part>"
+                       for number, tag in tags)
+        return self.storage(access, "POST", self.object(access, name),
+                            f'<CompleteMultipartUpload xmlns="http://s3">{body}</CompleteMultipartUpload>',
+                            uploadId=upload)
+
+    def test_a_context_in_parts_is_one(self):
+        access = self.access()
+        content = archive(large=bytes(range(256)) * (70 << 10), last=b"end\n")  # 17.5 MiB
+        pieces = [content[at:at + (5 << 20)] for at in range(0, len(content), 5 << 20)]
+        upload = self.begin(access)
+        tags = {}
+        for number in reversed(range(1, len(pieces) + 1)):  # in any order, and again
+            for body in (b"wrong", pieces[number - 1]):
+                status, tags[number], text = self.put_part(access, upload, number, body)
+                self.assertEqual(status, 200, text)
+        self.assertFalse(self.has(access, HASH))
+        status, _, text = self.complete(access, upload, sorted(tags.items()))
+        self.assertEqual(status, 200, text)
+        self.assertIn(b"<CompleteMultipartUploadResult>", text)
+        self.assertTrue(self.has(access, HASH))
+        self.assertEqual(self.complete(access, upload, sorted(tags.items()))[0], 404)
+        sandbox = self.sandbox(["FROM x", "COPY large last /got/"], [HASH])
+        self.assertEqual(self.service.output(sandbox, "wc -c < /got/large; cat /got/last"), f"{256 * (70 << 10)}\nend\n")
+
+    def test_hostile_uploads_in_parts(self):
+        keys = [self.tenant(), self.tenant()]
+        access, other = (self.access(key) for key in keys)
+        upload = self.begin(access)
+        own = self.object(access)
+        status, tag, _ = self.put_part(access, upload, 1, b"part")
+        self.assertEqual(status, 200)
+        # Another tenant, another object, another id.
+        self.assertEqual(self.storage(other, "PUT", own, b"x", partNumber=1, uploadId=upload)[0], 403)
+        self.assertEqual(self.put_part(other, upload, 1, b"x")[0], 404)
+        self.assertEqual(self.complete(other, upload, [(1, tag)])[0], 404)
+        self.assertEqual(self.storage(other, "DELETE", self.object(other), uploadId=upload)[0], 404)
+        self.assertEqual(self.put_part(access, upload, 1, b"x", OTHER)[0], 404)
+        for wrong in ("", "x", upload[:-1], upload.upper() + "0", "../" + upload, "%00"):
+            self.assertEqual(self.put_part(access, wrong, 1, b"x")[0], 404, wrong)
+        # Numbers, bodies and queries that are none.
+        for number in ("0", "65", "-1", "1.5", "", "x", "9" * 40):
+            self.assertEqual(self.put_part(access, upload, number, b"x")[0], 400, number)
+        self.assertEqual(self.put_part(access, upload, 2, b"")[0], 400)
+        self.assertEqual(self.put_part(access, upload, 2, b"x", **{"X-Amz-Content-Sha256": "0" * 64})[0], 400)
+        self.assertEqual(self.put_part(access, upload, 2, b"x", **{"Content-Encoding": "aws-chunked"})[0], 501)
+        self.assertEqual(self.put_part(access, upload, 2, bytes((15 << 20) + 1))[0], 400)
+        for method, query in (("PUT", {"partNumber": 1}), ("PUT", {"uploadId": upload}), ("PUT", {"uploads": ""}),
+                              ("POST", {}), ("POST", {"uploads": "", "uploadId": upload}),
+                              ("POST", {"uploadId": upload, "partNumber": 1})):
+            self.assertEqual(self.storage(access, method, own, b"x", **query)[0], 400, (method, query))
+        self.assertEqual(self.storage(access, "DELETE", own)[0], 403)
+        # Lists that are not what is there.
+        for tags in ([], [(1, "x")], [(2, tag)], [(1, tag), (1, tag)], [(1, tag), (2, tag)], [("1]", tag)]):
+            self.assertEqual(self.complete(access, upload, tags)[0], 400, tags)
+        part = f"<Part><PartNumber>1</PartNumber><ETag>{tag}</ETag></Part>"
+        for body in ("", "<", part, f"<CompleteMultipartUpload><!-- {part} --></CompleteMultipartUpload>",
+                     f"<CompleteMultipartUpload>{part}<Part></CompleteMultipartUpload>",
+                     '<!DOCTYPE x [<!ENTITY e "x">]><CompleteMultipartUpload>' + part, "x" * (70 << 10)):
+            self.assertEqual(self.storage(access, "POST", own, body, uploadId=upload)[0], 400, body[:80])
+        self.assertFalse(self.has(access, HASH))
+        # So much is kept of one, and of one owner, and others are not in its way.
+        for number in (1, 2, 3):
+            self.assertEqual(self.put_part(access, upload, number, bytes(15 << 20))[0], 200)
+        self.assertEqual(self.put_part(access, upload, 4, bytes(4 << 20))[0], 400)
+        second = self.begin(access)
+        self.assertEqual(self.put_part(access, second, 1, bytes(4 << 20))[0], 503)
+        self.assertEqual(self.put_part(other, self.begin(other), 1, bytes(15 << 20))[0], 200)
+        self.assertEqual(self.storage(access, "DELETE", own, uploadId=upload)[0], 204)
+        self.assertEqual(self.storage(access, "DELETE", own, uploadId=upload)[0], 404)
+        self.assertEqual(self.put_part(access, second, 1, bytes(4 << 20))[0], 200)
+        for _ in range(7):
+            self.begin(access)
+        self.assertEqual(self.storage(access, "POST", own, b"", uploads="")[0], 503)
 
     # ---- snapshots ----
 

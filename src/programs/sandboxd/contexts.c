@@ -38,12 +38,14 @@ static void drop(struct service *service, struct context *context)
 void contexts_init(struct service *service)
 {
     list_init(&service->contexts);
+    parts_init(&service->uploads);
 }
 
 void contexts_done(struct service *service)
 {
     while (!list_is_empty(&service->contexts))
         drop(service, list_entry(service->contexts.next, struct context, node));
+    parts_done(&service->uploads);
 }
 
 static struct context *find(const struct service *service, struct str key, const char *owner)
@@ -80,22 +82,30 @@ static void digest_of(struct str bytes, char out_digest[SANDBOXSTORE_KEY_BYTES])
     hex_text(out_digest, digest, sizeof(digest));
 }
 
-int contexts_keep(struct service *service, const char *owner, struct str name, struct str bytes)
+int contexts_keep(struct service *service, const char *owner, struct str name,
+                  const struct str *pieces, size_t count)
 {
     struct context *old = find(service, name, owner);
-    struct context *context = malloc(sizeof(*context) + bytes.len);
+    struct context *context;
+    size_t len = 0;
 
+    for (size_t i = 0; i < count; i++)
+        len += pieces[i].len;
+    context = malloc(sizeof(*context) + len);
     if (context == NULL)
         return ERR_NO_MEMORY;
     if (old != NULL)
         drop(service, old);
-    *context = (struct context){.refs = 1, .len = bytes.len};
+    *context = (struct context){.refs = 1};
     snprintf(context->owner, sizeof(context->owner), "%s", owner);
     snprintf(context->key, sizeof(context->key), "%.*s", STR_ARG(name));
-    digest_of(bytes, context->digest);
-    memcpy(context->bytes, bytes.ptr, bytes.len);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(context->bytes + context->len, pieces[i].ptr, pieces[i].len);
+        context->len += pieces[i].len;
+    }
+    digest_of((struct str){context->bytes, context->len}, context->digest);
     list_append(&service->contexts, &context->node);
-    service->context_bytes += bytes.len;
+    service->context_bytes += context->len;
     while (service->context_bytes > CONTEXTS_ALL_MAX_BYTES)
         drop(service, list_entry(service->contexts.next, struct context, node));
     return 0;
@@ -142,7 +152,7 @@ void contexts_put(const struct call *call)
         return;
     }
     if (find(call->service, call->ids[0], call->owner) == NULL &&
-        contexts_keep(call->service, call->owner, call->ids[0], body) < 0) {
+        contexts_keep(call->service, call->owner, call->ids[0], &body, 1) < 0) {
         call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
         return;
     }

@@ -11,7 +11,7 @@
 #include "programs/sandboxd/service.h"
 
 enum {
-    CONTEXTS_MAX_BYTES = 15 << 20,     /* of one */
+    CONTEXTS_MAX_BYTES = 15 << 20,     /* of one that comes in one piece */
     CONTEXTS_ALL_MAX_BYTES = 64 << 20, /* of all that are kept; the oldest go */
 };
 
@@ -36,8 +36,9 @@ const char *contexts_choose(const struct call *call, const struct json_value *ob
 /* NULL is fine. */
 void contexts_unref(struct context *context);
 
-/* Keeps it under a name of the client's, instead of what has that name. */
-int contexts_keep(struct service *service, const char *owner, struct str name, struct str bytes);
+/* Keeps the pieces, joined, under a name of the client's, instead of what has that name. */
+int contexts_keep(struct service *service, const char *owner, struct str name,
+                  const struct str *pieces, size_t count);
 
 /*
  * All of them as one, for a build: archives that are not compressed, one behind the other.

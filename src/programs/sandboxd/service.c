@@ -557,6 +557,7 @@ static void look(void *data)
         }
     }
     executions_expire(service);
+    parts_expire(&service->uploads, now_ms);
     images_evict(service->images);
     if (!is_quiet(service))
         service_note_request(service);

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "isolate/room/room.h"
 #include "loop/timer.h"
+#include "programs/sandboxd/daytona/parts.h"
 #include "store/sandboxstore.h"
 
 struct details;
@@ -57,6 +58,7 @@ struct service {
     struct list snapshots;     /* see daytona/snapshots.h */
     struct list contexts;      /* of builds; see contexts.h */
     size_t context_bytes;
+    struct parts uploads; /* of contexts that come in parts */
     struct timer idle;
     int64_t asked_ms; /* the last request, by the loop's clock */
     bool is_stopping;

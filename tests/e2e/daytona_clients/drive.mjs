@@ -8,7 +8,7 @@ import path from 'node:path';
 import { createRequire } from 'node:module';
 
 const [version, url, key, otherKey] = process.argv.slice(2);
-const { Daytona, DaytonaError } = createRequire(import.meta.url)(version);
+const { Daytona, DaytonaError, Image } = createRequire(import.meta.url)(version);
 const isOld = version === 'daytona-0.143';
 const connect = (apiKey) => new Daytona({ apiUrl: `${url}/api`, apiKey, target: 'local' });
 const daytona = connect(key);
@@ -275,6 +275,16 @@ if (!isOld) {
   await assert.rejects(git.createBranch('fresh', 'trunk'), (error) => error.constructor.name === 'DaytonaGitBranchExistsError');
 }
 await inSandbox('rm -rf origin.git first repo fresh .git*');
+
+// ---- files for an image, which the client uploads in parts ----
+
+const context = fs.mkdtempSync(path.join(os.tmpdir(), 'daytona-'));
+fs.writeFileSync(path.join(context, 'large'), Buffer.alloc(17 << 20, 'seventeen'));
+const image = Image.base('debian:12').addLocalFile(path.join(context, 'large'), '/data/large');
+const built = await daytona.create({ image });
+assert.equal((await built.process.executeCommand('wc -c < /data/large')).result, `${17 << 20}\n`);
+await built.delete();
+fs.rmSync(context, { recursive: true });
 
 // ---- stop and start ----
 

@@ -156,7 +156,7 @@ static void list_objects(const struct call *call)
     answer_xml(call->exchange, 200, &xml, r);
 }
 
-/* ---- putting ---- */
+/* ---- objects ---- */
 
 /* The digest that the client has signed, if it has one, is that of the body. */
 static bool has_digest(const struct http_request *request)
@@ -176,82 +176,251 @@ static bool has_digest(const struct http_request *request)
     return str_eq_c(given, text);
 }
 
-/* The owner's hash of "/storage/BUCKET/OWNER/HASH/context.tar"; false after an answer. */
-static bool read_object(struct exchange *exchange, const char *owner, struct str *out_hash)
+/* An object of a request: "/storage/BUCKET/OWNER/HASH/context.tar", and maybe a part of it. */
+struct object {
+    char owner[SANDBOXSTORE_ID_BYTES];
+    struct str hash;
+    bool is_begin; /* of an upload in parts */
+    bool has_id;
+    bool has_number;
+    struct str id;
+    int64_t number;
+};
+
+static bool read_part(const struct http_request *request, struct arena *arena,
+                      struct object *out_object)
+{
+    const struct call call = {.request = request};
+    struct str text = STR_EMPTY;
+    int error = 0;
+
+    out_object->is_begin = call_query(&call, arena, STR("uploads"), &text, &error);
+    out_object->has_id = call_query(&call, arena, STR("uploadId"), &out_object->id, &error);
+    out_object->has_number = call_query(&call, arena, STR("partNumber"), &text, &error);
+    return error == 0 && (!out_object->has_number || str_to_int64(text, &out_object->number)) &&
+           (!out_object->has_number || out_object->has_id) &&
+           !(out_object->is_begin && out_object->has_id);
+}
+
+/* Texts are in the arena or the request. False after an answer. */
+static bool read_object(const struct service *service, struct exchange *exchange,
+                        struct arena *arena, struct object *out_object)
 {
     const struct http_request *request = exchange_request(exchange);
     struct str path = request->path;
     struct str words[6] = {0};
     struct str coding;
 
+    if (!check_ticket(service, exchange, out_object->owner))
+        return false;
     for (size_t i = 0; i < array_size(words); i++)
         if (!str_cut(&path, '/', &words[i]))
             words[i] = STR_EMPTY;
-    if (!str_eq(words[2], STR(BUCKET)) || !str_eq(words[3], daytona_organization(owner)) ||
-        !is_hash(words[4])) {
+    out_object->hash = words[4];
+    if (!str_eq(words[2], STR(BUCKET)) ||
+        !str_eq(words[3], daytona_organization(out_object->owner)) || !is_hash(words[4]))
         fail(exchange, 403, "AccessDenied", "an object is " BUCKET ", the owner and a hash");
-        return false;
-    }
-    if (request->query.len > 0 && str_find(request->query, STR("partNumber")) != SIZE_MAX) {
-        fail(exchange, 501, "NotImplemented", "uploads in parts are not supported");
-        return false;
-    }
-    if (http_header(request, STR("Content-Encoding"), &coding)) {
+    else if (!read_part(request, arena, out_object))
+        fail(exchange, 400, "InvalidArgument", "the query is none of an upload in parts");
+    else if (http_header(request, STR("Content-Encoding"), &coding))
         fail(exchange, 501, "NotImplemented", "encoded bodies are not supported");
-        return false;
-    }
-    *out_hash = words[4];
-    return true;
+    else
+        return true;
+    return false;
+}
+
+static void answer_tag(struct exchange *exchange, struct str tag)
+{
+    struct http_field etag = {STR("ETag"), STR_EMPTY};
+    char quoted[ETAG_BYTES];
+
+    snprintf(quoted, sizeof(quoted), "\"%.*s\"", STR_ARG(tag));
+    etag.value = str_from(quoted);
+    exchange_answer(exchange,
+                    &(struct http_answer){.status = 200, .fields = &etag, .field_count = 1});
+}
+
+/* Why it was not kept. */
+static void fail_to_keep(struct exchange *exchange, int r)
+{
+    if (r == ERR_TOO_LARGE)
+        fail(exchange, 400, "EntityTooLarge", "a build context in parts has at most 48 MiB");
+    else if (r == ERR_INVALID_ARGUMENT)
+        fail(exchange, 400, "InvalidArgument", "a part has a number from 1 to 64");
+    else
+        fail(exchange, 503, "SlowDown", "there are too many uploads: complete or abort some");
+}
+
+/* The upload of the request; NULL after an answer. */
+static struct parts_upload *find_upload(struct service *service, struct exchange *exchange,
+                                        const struct object *object)
+{
+    struct parts_upload *upload =
+        parts_find(&service->uploads, object->owner, object->hash, object->id);
+
+    if (upload == NULL)
+        fail(exchange, 404, "NoSuchUpload", "there is no such upload, or not any more");
+    return upload;
+}
+
+/* ---- putting ---- */
+
+static void keep_part(struct service *service, struct exchange *exchange,
+                      const struct object *object)
+{
+    struct parts_upload *upload = find_upload(service, exchange, object);
+    char tag[PARTS_ID_BYTES];
+    int r;
+
+    if (upload == NULL)
+        return;
+    r = parts_put(&service->uploads, upload, object->number, exchange_request(exchange)->body,
+                  loop_now_ms(service->config.loop), tag);
+    if (r < 0)
+        fail_to_keep(exchange, r);
+    else
+        answer_tag(exchange, str_from(tag));
 }
 
 static void on_object(void *data, struct exchange *exchange)
 {
-    struct service *service = data;
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     const struct http_request *request = exchange_request(exchange);
-    char owner[SANDBOXSTORE_ID_BYTES];
-    char tag[ETAG_BYTES];
-    struct http_field etag = {STR("ETag"), STR_EMPTY};
-    struct str hash;
-    int r;
+    struct service *service = data;
+    struct object object = {0};
 
     /* The request is read again rather than kept. */
-    if (!check_ticket(service, exchange, owner) || !read_object(exchange, owner, &hash))
+    if (!read_object(service, exchange, &arena, &object))
         return;
     if (request->body.len == 0 || !has_digest(request)) {
         fail(exchange, 400, "BadDigest", "the body is empty, or not what was signed");
-        return;
+    } else if (object.has_number) {
+        keep_part(service, exchange, &object);
+    } else {
+        int r = contexts_keep(service, object.owner, object.hash, &request->body, 1);
+
+        if (r < 0)
+            fail_to_keep(exchange, r);
+        else
+            answer_tag(exchange, object.hash);
     }
-    r = contexts_keep(service, owner, hash, request->body);
-    if (r < 0) {
-        fail(exchange, 503, "SlowDown", err_text(r));
-        return;
-    }
-    snprintf(tag, sizeof(tag), "\"%.*s\"", STR_ARG(hash));
-    etag.value = str_from(tag);
-    exchange_answer(exchange,
-                    &(struct http_answer){.status = 200, .fields = &etag, .field_count = 1});
 }
 
 /* Before the body: nobody without a ticket makes us keep one. */
 static void put_object(const struct call *call)
 {
-    char owner[SANDBOXSTORE_ID_BYTES];
-    struct str hash;
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct object object = {0};
 
-    if (!check_ticket(call->service, call->exchange, owner) ||
-        !read_object(call->exchange, owner, &hash))
+    if (!read_object(call->service, call->exchange, &arena, &object))
         return;
-    if (call->request->content_length > CONTEXTS_MAX_BYTES)
-        fail(call->exchange, 400, "EntityTooLarge", "a build context has at most 15 MiB");
-    else
+    if (object.is_begin || object.has_id != object.has_number)
+        fail(call->exchange, 400, "InvalidArgument", "a part has a number and an upload");
+    else if (call->request->content_length > CONTEXTS_MAX_BYTES)
+        fail(call->exchange, 400, "EntityTooLarge", "a body has at most 15 MiB");
+    else if (!object.has_number || find_upload(call->service, call->exchange, &object) != NULL)
         exchange_collect(call->exchange, CONTEXTS_MAX_BYTES, on_object, call->service);
 }
 
-/* What clients do for larger objects. */
-static void refuse_parts(const struct call *call)
+/* ---- uploads in parts ---- */
+
+static void answer_upload(struct exchange *exchange, const struct object *object,
+                          const char *element, const char *id_element, const char *id)
 {
-    fail(call->exchange, 501, "NotImplemented",
-         "uploads in parts are not supported: a build context has at most 5 MiB then");
+    cleanup_buf struct buf xml = BUF_INIT(ANSWER_BYTES);
+    struct str organization = daytona_organization(object->owner);
+    int r = buf_printf(&xml,
+                       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                       "<%s><Bucket>" BUCKET "</Bucket><Key>%.*s/%.*s/" OBJECT "</Key>"
+                       "<%s>%s</%s></%s>",
+                       element, STR_ARG(organization), STR_ARG(object->hash), id_element, id,
+                       id_element, element);
+
+    answer_xml(exchange, 200, &xml, r);
+}
+
+static void begin_upload(struct service *service, struct exchange *exchange,
+                         const struct object *object)
+{
+    struct parts_upload *upload;
+    int r = parts_begin(&service->uploads, object->owner, object->hash,
+                        loop_now_ms(service->config.loop), &upload);
+
+    if (r < 0)
+        fail_to_keep(exchange, r);
+    else
+        answer_upload(exchange, object, "InitiateMultipartUploadResult", "UploadId", upload->id);
+}
+
+static void complete_upload(struct service *service, struct exchange *exchange,
+                            const struct object *object)
+{
+    struct parts_upload *upload = find_upload(service, exchange, object);
+    struct str pieces[PARTS_MOST];
+    size_t count = 0;
+    int r;
+
+    if (upload == NULL)
+        return;
+    if (parts_read_list(upload, exchange_request(exchange)->body, pieces, &count) < 0) {
+        fail(exchange, 400, "InvalidPart", "the list of parts is not what was uploaded");
+        return;
+    }
+    r = contexts_keep(service, object->owner, object->hash, pieces, count);
+    if (r < 0) {
+        fail_to_keep(exchange, r);
+        return;
+    }
+    parts_drop(&service->uploads, upload);
+    answer_upload(exchange, object, "CompleteMultipartUploadResult", "ETag", "complete");
+}
+
+static void on_posted(void *data, struct exchange *exchange)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct service *service = data;
+    struct object object = {0};
+
+    if (!read_object(service, exchange, &arena, &object))
+        return;
+    if (object.is_begin)
+        begin_upload(service, exchange, &object);
+    else
+        complete_upload(service, exchange, &object);
+}
+
+static void post_object(const struct call *call)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct object object = {0};
+
+    if (!read_object(call->service, call->exchange, &arena, &object))
+        return;
+    if (object.is_begin == object.has_id || object.has_number)
+        fail(call->exchange, 400, "InvalidArgument", "only uploads in parts begin and end so");
+    else if (call->request->content_length > PARTS_MAX_LIST_BYTES)
+        fail(call->exchange, 400, "EntityTooLarge", "the list of parts is too long");
+    else
+        exchange_collect(call->exchange, PARTS_MAX_LIST_BYTES, on_posted, call->service);
+}
+
+static void abort_upload(const struct call *call)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    struct object object = {0};
+    struct parts_upload *upload;
+
+    if (!read_object(call->service, call->exchange, &arena, &object))
+        return;
+    if (!object.has_id) { /* objects themselves are not deleted */
+        fail(call->exchange, 403, "AccessDenied", "only an upload in parts can be given up");
+        return;
+    }
+    upload = find_upload(call->service, call->exchange, &object);
+    if (upload == NULL)
+        return;
+    parts_drop(&call->service->uploads, upload);
+    call_answer_nothing(call->exchange);
 }
 
 /* clang-format off */
@@ -260,7 +429,8 @@ static const struct endpoint endpoints[] = {
     {HTTP_METHOD_GET,  "/storage/*", ENDPOINT_EVERYBODY, 0, list_objects},
     {HTTP_METHOD_GET,  "/storage/*/", ENDPOINT_EVERYBODY, 0, list_objects},
     {HTTP_METHOD_PUT,  "/storage/*/*/*/" OBJECT, ENDPOINT_EVERYBODY, ENDPOINT_STREAMED, put_object},
-    {HTTP_METHOD_POST, "/storage/*/*/*/" OBJECT, ENDPOINT_EVERYBODY, ENDPOINT_STREAMED, refuse_parts},
+    {HTTP_METHOD_POST, "/storage/*/*/*/" OBJECT, ENDPOINT_EVERYBODY, ENDPOINT_STREAMED, post_object},
+    {HTTP_METHOD_DELETE, "/storage/*/*/*/" OBJECT, ENDPOINT_EVERYBODY, 0, abort_upload},
 };
 /* clang-format on */
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where clients of the Daytona API put build contexts: as much of S3 as they use, which is to ask
- * whether an object is there and to put it. Objects are contexts (contexts.h), of one owner each.
+ * whether an object is there and to put it, at once or in parts (parts.h). Objects are contexts
+ * (contexts.h), of one owner each.
  *
  *     GET /api/object-storage/push-access               who may do that, and where
  *     GET /storage/BUCKET?list-type=2&prefix=OWNER/HASH/
  *     PUT /storage/BUCKET/OWNER/HASH/context.tar
+ *     POST …?uploads, PUT …?partNumber=1&uploadId=ID, POST and DELETE …?uploadId=ID
  *
  * Who asks shows the ticket of the first answer, which S3 calls a session token; requests are
  * signed too, but the signature adds nothing to a ticket that is sent with it.
