@@ -288,6 +288,80 @@ class Daytona(DaytonaScene):
         self.assertEqual(bad.status, 400)
         self.assertEqual(self.ask("GET", box)[2], {"sessions": []})
 
+    def test_a_ticket_opens_a_toolbox_for_websockets_only(self):
+        sandboxes = [self.create(tenant=tenant) for tenant in (0, 1)]
+        logs = self.session(sandboxes[0], "echo out")
+        tokens = [[self.ask("GET", f"/api/sandbox/{sandbox}/ports/{port}/preview-url", tenant=tenant)[2]["token"]
+                   for port in (1, 3000)] for tenant, sandbox in enumerate(sandboxes)]
+        right = tokens[0][0]
+
+        def status(path, token, **headers):
+            separator = "&" if "?" in path else "?"
+            with contextlib.closing(WebSocket(self.service.port, f"{path}{separator}DAYTONA_SANDBOX_AUTH_KEY={token}",
+                                              headers.pop("key", ""), **headers)) as client:
+                return client.status, client.headers.get("Sec-WebSocket-Protocol")
+
+        follow = logs + "/logs?follow=true"
+        version = "X-Daytona-SDK-Version~0.218.0"
+        self.assertEqual(status(follow, right), (101, None))
+        self.assertEqual(status(follow, right, Sec_WebSocket_Protocol=f"other, {version}"), (101, version))
+        terminal = f"/toolbox/{sandboxes[0]}/process/pty/create-connect?id=t"
+        self.assertEqual(status(terminal, right, Sec_WebSocket_Protocol=version), (101, version))
+        for token in (tokens[0][1], *tokens[1], "", "x", right[:-1], right + "0", right.upper()):
+            self.assertEqual(status(follow, token)[0], 401, token)
+        self.assertEqual(status(follow, tokens[1][0], key=self.keys[1])[0], 404)
+        # Neither other requests nor other paths.
+        for method, path in (("GET", logs), ("POST", f"/toolbox/{sandboxes[0]}/process/execute")):
+            self.assertEqual(self.service.ask(method, path, {"command": "true"} if method == "POST" else None, key="",
+                                              DAYTONA_SANDBOX_AUTH_KEY=right)[0], 401)
+        self.assertEqual(status(f"/api/sandbox/{sandboxes[0]}", right)[0], 401)
+        self.assertEqual(status("/toolbox/x/work-dir", right)[0], 401)
+        # What opens the toolbox opens no port, and no port of the service sees it.
+        preview = {"X-Daytona-Preview-Token": right}
+        self.assertEqual(self.service.ask("GET", f"/preview/3000-{sandboxes[0]}/", key="", headers=preview)[0], 401)
+        self.assertEqual(self.service.ask("GET", f"/preview/1-{sandboxes[0]}/", key="", headers=preview)[0], 502)
+        self.assertEqual(self.ask("DELETE", f"/api/sandbox/{sandboxes[0]}")[0], 200)
+        self.assertIn(status(follow, right)[0], (401, 404))
+
+    # ---- variables and archives ----
+
+    def test_variables_change_until_the_sandbox_stops(self):
+        sandbox = self.create(env={"A": "1", "B": "2"})
+        box = f"/toolbox/{sandbox}/env"
+        show = "echo $A-$B-$C"
+        for body in ({"set": []}, {"set": {"A": 1}}, {"set": {"A=B": "x"}}, {"set": {"": "x"}}, {"set": {"A": "a\0b"}},
+                     {"unset": "A"}, {"unset": [1]}, {"set": {"A": "x" * 70000}}, []):
+            self.refused(400, self.ask("POST", box, body))
+        self.assertEqual(self.execute(sandbox, show), "1-2-\n")
+        self.assertEqual(self.ask("POST", box, {"set": {"B": "two", "C": "$(id)"}, "unset": ["A", "none"]})[0], 200)
+        self.assertEqual(self.execute(sandbox, show), "-two-$(id)\n")
+        self.refused(404, self.ask("POST", box, {"set": {}}, 1))
+        self.assertEqual(self.ask("GET", f"/api/sandbox/{sandbox}")[2]["env"], {"A": "1", "B": "2"})
+        self.assertEqual(self.ask("POST", f"/api/sandbox/{sandbox}/stop")[0], 200)
+        self.refused(409, self.ask("POST", box, {"set": {}}))
+        self.assertEqual(self.ask("POST", f"/api/sandbox/{sandbox}/start")[0], 200)
+        self.assertEqual(self.execute(sandbox, show), "1-2-\n")
+
+    def test_an_archived_sandbox_is_a_stopped_one(self):
+        sandbox = self.create(autoArchiveInterval=0)
+        path = f"/api/sandbox/{sandbox}"
+        self.execute(sandbox, "echo kept > file")
+        self.refused(409, self.ask("POST", path + "/archive"), "not stopped")
+        self.assertEqual(self.ask("POST", path + "/stop")[2]["state"], "stopped")
+        self.refused(404, self.ask("POST", path + "/archive", tenant=1))
+        self.assertEqual(self.ask("POST", path + "/archive")[2]["state"], "archived")
+        self.assertEqual(self.ask("GET", "/api/sandbox", states="archived")[2]["items"][0]["id"], sandbox)
+        self.refused(409, self.ask("POST", f"/toolbox/{sandbox}/process/execute", {"command": "true"}))
+        self.assertEqual(self.ask("POST", path + "/autoarchive/77")[2]["autoArchiveInterval"], 77)
+        for wrong in ("-1", "x", "99999999999"):
+            self.refused(400, self.ask("POST", f"{path}/autoarchive/{wrong}"))
+        self.service.end()
+        self.service = self.serve()
+        self.assertEqual(self.ask("GET", path)[2]["state"], "archived")
+        self.assertEqual(self.ask("POST", path + "/start")[2]["state"], "started")
+        self.assertEqual(self.execute(sandbox, "cat file"), "kept\n")
+        self.assertEqual(self.ask("POST", path + "/stop")[2]["state"], "stopped")
+
     # ---- ends ----
 
     def test_what_runs_ends_with_its_sandbox(self):

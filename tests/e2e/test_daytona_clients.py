@@ -27,10 +27,14 @@ class Client(Scene):
         keys = [service.ask("POST", "/admin/tenants", {"name": name, "create_key": True})[2]["key"]["api_key"]
                 for name in ("one", "another")]
         (self.room / "node_modules").symlink_to(PACKAGES / "node_modules")
-        shutil.copy(HERE / "daytona_clients/drive.mjs", self.room)
+        self.run_script("drive.mjs", version, service.url, *keys)
+        self.run_script("tokens.mjs", version, service.url, keys[0], LAMBDA_TASK_ROOT="x")
+
+    def run_script(self, name, *arguments, **environment):
+        shutil.copy(HERE / "daytona_clients" / name, self.room)
         result = subprocess.run(
-            [PACKAGES / npm_packages.NODE, self.room / "drive.mjs", version, service.url, *keys],
-            env=clean_environment(HOME=str(self.room)), cwd=self.room, capture_output=True, text=True,
+            [PACKAGES / npm_packages.NODE, self.room / name, *arguments],
+            env=clean_environment(HOME=str(self.room), **environment), cwd=self.room, capture_output=True, text=True,
             timeout=PATIENCE)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn("every call did what it should", result.stdout)

@@ -155,6 +155,18 @@ static int check_key(const struct api *api, struct call *call)
                                          : ERR_UNAUTHORIZED;
 }
 
+/* A WebSocket to a toolbox may have a ticket of that instead, since browsers send no key. */
+static int check_ticket(struct call *call)
+{
+    const struct sandbox *sandbox =
+        previews_find_toolbox(call->service->previews, call->request, call->ids[0]);
+
+    if (sandbox == NULL)
+        return ERR_UNAUTHORIZED;
+    memcpy(call->owner, sandbox->record.owner, sizeof(call->owner));
+    return 0;
+}
+
 /* Checks the request; the endpoint, or NULL after an answer. */
 static const struct endpoint *admit(const struct api *api, struct exchange *exchange,
                                     struct call *call)
@@ -170,9 +182,12 @@ static const struct endpoint *admit(const struct api *api, struct exchange *exch
         return NULL;
     }
     r = check_key(api, call);
+    endpoint = find(call->request, call->ids, &is_known);
+    if (r == ERR_UNAUTHORIZED && endpoint != NULL && endpoint->access == ENDPOINT_KEY &&
+        str_starts_with(call->request->path, STR("/toolbox/")))
+        r = check_ticket(call);
     if (r == 0)
         exchange_mark_connection(exchange);
-    endpoint = find(call->request, call->ids, &is_known);
     /* Without a key nobody learns which endpoints there are. */
     if (r < 0 && (endpoint == NULL || endpoint->access != ENDPOINT_EVERYBODY))
         call_fail(exchange, err_http_status(r),

@@ -18,6 +18,7 @@ struct details *details_new(void)
         return NULL;
     details->auto_stop_minutes = DETAILS_AUTO_STOP_MINUTES;
     details->auto_delete_minutes = DETAILS_NEVER;
+    details->auto_archive_minutes = DETAILS_AUTO_ARCHIVE_MINUTES;
     details->labels = strdup("{}");
     details->env = strdup("{}");
     if (details->labels == NULL || details->env == NULL) {
@@ -33,6 +34,7 @@ void details_free(struct details *details)
         return;
     free(details->labels);
     free(details->env);
+    free(details->changed_env);
     free(details);
 }
 
@@ -96,6 +98,8 @@ int details_write(const struct details *details, struct buf *out)
     json_splice(&json, str_from(details->env));
     json_put_int(&json, STR("auto_stop"), details->auto_stop_minutes);
     json_put_int(&json, STR("auto_delete"), details->auto_delete_minutes);
+    json_put_int(&json, STR("auto_archive"), details->auto_archive_minutes);
+    json_put_bool(&json, STR("archived"), details->is_archived);
     json_put_int(&json, STR("updated_s"), details->updated_s);
     json_put_bool(&json, STR("public"), details->is_public);
     json_end_object(&json);
@@ -139,12 +143,35 @@ struct details *details_read(struct str document)
         !json_get_int(object, STR("updated_s"), &details->updated_s) ||
         !json_get_bool(object, STR("public"), &details->is_public))
         return NULL;
+    /* Documents of older versions have neither. */
+    (void)json_get_int(object, STR("auto_archive"), &details->auto_archive_minutes);
+    (void)json_get_bool(object, STR("archived"), &details->is_archived);
     read = details;
     details = NULL;
     return read;
 }
 
+const char *details_env(const struct details *details)
+{
+    return details->changed_env != NULL ? details->changed_env : details->env;
+}
+
+void details_start(struct details *details)
+{
+    details->is_archived = false;
+    free(details->changed_env);
+    details->changed_env = NULL;
+}
+
 /* ---- idle sandboxes ---- */
+
+bool details_is_archived(const struct details *details, int64_t stopped_ms)
+{
+    const int64_t minutes = details->auto_archive_minutes > 0 ? details->auto_archive_minutes
+                                                              : DETAILS_LAST_ARCHIVE_MINUTES;
+
+    return details->is_archived || stopped_ms >= minutes * MINUTE_MS;
+}
 
 enum details_step details_idle(const struct details *details, bool is_stopped, int64_t idle_ms,
                                int64_t stopped_ms)

@@ -16,6 +16,8 @@ enum {
     DETAILS_MAX_DOCUMENT_BYTES = 1 << 20,
     DETAILS_MAX_MINUTES = 10 * 365 * 24 * 60,
     DETAILS_AUTO_STOP_MINUTES = 15, /* of one that says nothing */
+    DETAILS_AUTO_ARCHIVE_MINUTES = 7 * 24 * 60,
+    DETAILS_LAST_ARCHIVE_MINUTES = 30 * 24 * 60, /* of one that says 0 */
     DETAILS_NEVER = -1,
 };
 
@@ -24,9 +26,12 @@ struct details {
     char snapshot[SANDBOXSTORE_MAX_NAME_BYTES + 1]; /* that it was made from; or empty */
     char *labels;                                   /* a JSON object of texts */
     char *env;                                      /* the same */
+    char *changed_env;                              /* instead, until it stops; or NULL */
     int64_t auto_stop_minutes;                      /* of idleness; 0: never */
-    int64_t auto_delete_minutes; /* after it was stopped; 0: at once, DETAILS_NEVER */
+    int64_t auto_delete_minutes;  /* after it was stopped; 0: at once, DETAILS_NEVER */
+    int64_t auto_archive_minutes; /* after it was stopped; 0: DETAILS_LAST_ARCHIVE_MINUTES */
     int64_t updated_s;
+    bool is_archived; /* by request */
     bool is_public;
 };
 
@@ -46,7 +51,17 @@ int details_set_texts(char **texts, const struct json_value *object);
 int details_write(const struct details *details, struct buf *out);
 struct details *details_read(struct str document);
 
+/* The variables of new commands. */
+const char *details_env(const struct details *details);
+
+/* A new start: nothing is archived any more, and the variables are those that it was created with.
+ */
+void details_start(struct details *details);
+
 /* ---- idle sandboxes ---- */
+
+/* Whether one that has been stopped for that long counts as archived. */
+bool details_is_archived(const struct details *details, int64_t stopped_ms);
 
 enum details_step { DETAILS_KEEP, DETAILS_STOP, DETAILS_DELETE };
 

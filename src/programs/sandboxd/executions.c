@@ -25,7 +25,6 @@ struct execution {
     char id[SANDBOXSTORE_ID_BYTES];
     bool is_plain;
     bool is_attached; /* ends with the connection that started it */
-    bool is_paused;
     struct run run;
     struct transcript transcript;
     size_t counted; /* bytes of the transcript, in service->history_bytes */
@@ -222,18 +221,9 @@ static bool is_somebody_behind(const struct execution *execution)
     return false;
 }
 
-/* Makes the command wait for its readers, or go on. */
 static void pace(struct execution *execution)
 {
-    bool is_behind = is_somebody_behind(execution);
-
-    if (execution->run.exec == NULL || is_behind == execution->is_paused)
-        return;
-    execution->is_paused = is_behind;
-    if (is_behind)
-        room_exec_pause(execution->run.exec);
-    else
-        room_exec_resume(execution->run.exec);
+    run_pace(&execution->run, is_somebody_behind(execution));
 }
 
 static void pump(struct execution *execution)

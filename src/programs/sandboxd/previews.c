@@ -123,6 +123,26 @@ static bool is_public(const struct sandbox *sandbox)
     return sandbox != NULL && sandbox->details != NULL && sandbox->details->is_public;
 }
 
+static bool is_ticket(const struct previews *previews, const struct place *place, struct str ticket)
+{
+    return place->port == PREVIEWS_TOOLBOX_PORT
+               ? tickets_open_toolbox(&previews->tickets, ticket, place->who)
+               : tickets_open_sandbox(&previews->tickets, ticket, place->who);
+}
+
+struct sandbox *previews_find_toolbox(const struct previews *previews,
+                                      const struct http_request *request, struct str id)
+{
+    struct str ticket;
+    struct str upgrade;
+
+    if (!call_is_uuid(id) || !http_header(request, STR("Upgrade"), &upgrade) ||
+        !str_eq_nocase(upgrade, STR("websocket")) || !find_ticket(request, &ticket) ||
+        !tickets_open_toolbox(&previews->tickets, ticket, id))
+        return NULL;
+    return map_get(&previews->config.service->sandboxes, id);
+}
+
 /* False without a right to it. Otherwise the sandbox, or NULL if it is gone. */
 static bool admit(const struct previews *previews, const struct http_request *request,
                   const struct place *place, struct sandbox **out_sandbox)
@@ -143,8 +163,8 @@ static bool admit(const struct previews *previews, const struct http_request *re
         if (!call_is_uuid(place->who))
             return false;
         sandbox = map_get(&service->sandboxes, place->who);
-        if (!is_public(sandbox) && (!find_ticket(request, &ticket) ||
-                                    !tickets_open_sandbox(&previews->tickets, ticket, place->who)))
+        if (!is_public(sandbox) &&
+            (!find_ticket(request, &ticket) || !is_ticket(previews, place, ticket)))
             return false;
     }
     *out_sandbox = sandbox != NULL && sandbox->state != SANDBOX_DELETING ? sandbox : NULL;
@@ -222,9 +242,16 @@ bool previews_take(struct previews *previews, struct exchange *exchange)
 
 struct str previews_shown(struct str target)
 {
-    size_t at = str_find(target, STR(PATH_PREFIX));
+    static const struct str before[] = {STR_LITERAL(PATH_PREFIX),
+                                        STR_LITERAL(FORWARD_TICKET_QUERY)};
 
-    return at == SIZE_MAX ? target : str_slice(target, 0, at + strlen(PATH_PREFIX));
+    for (size_t i = 0; i < array_size(before); i++) {
+        size_t at = str_find(target, before[i]);
+
+        if (at != SIZE_MAX)
+            target = str_slice(target, 0, at + before[i].len);
+    }
+    return target;
 }
 
 /* ---- URLs ---- */
@@ -290,7 +317,12 @@ static void tell_url(const struct call *call)
 
     if (sandbox == NULL)
         return;
-    tickets_for_sandbox(&call->service->previews->tickets, str_from(sandbox->record.id), ticket);
+    if (port == PREVIEWS_TOOLBOX_PORT)
+        tickets_for_toolbox(&call->service->previews->tickets, str_from(sandbox->record.id),
+                            ticket);
+    else
+        tickets_for_sandbox(&call->service->previews->tickets, str_from(sandbox->record.id),
+                            ticket);
     answer_url(call, sandbox, port, false, ticket, sandbox->record.id);
 }
 

@@ -22,6 +22,9 @@ enum {
     PREVIEWS_SIGNED_S = 60, /* how long a signed URL is valid if nobody says */
     PREVIEWS_MOST_S = 24 * 3600,
     PREVIEWS_MOST_REVOKED = 4096,
+    /* Clients ask for the ticket of this port when they want one for a WebSocket to the toolbox. It
+     * opens no other port, and no ticket of a port opens the toolbox. */
+    PREVIEWS_TOOLBOX_PORT = 1,
 };
 
 struct previews_config {
@@ -55,6 +58,11 @@ void previews_free(struct previews *previews);
 
 /* Whether the request is for a preview: then it is answered, maybe later. */
 bool previews_take(struct previews *previews, struct exchange *exchange);
+
+/* The sandbox with that id, if the request is for a WebSocket and shows the ticket of its toolbox.
+ */
+struct sandbox *previews_find_toolbox(const struct previews *previews,
+                                      const struct http_request *request, struct str id);
 
 /* What of a request's target may be logged: a path that has a ticket is cut before it. */
 struct str previews_shown(struct str target);

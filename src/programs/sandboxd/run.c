@@ -47,7 +47,8 @@ static const char *add_variables(struct run *run)
     const struct json_value *env = NULL;
     const char *wrong;
 
-    if (details != NULL && json_parse(&run->arena, str_from(details->env), limits, &env, NULL) < 0)
+    if (details != NULL &&
+        json_parse(&run->arena, str_from(details_env(details)), limits, &env, NULL) < 0)
         return "the sandbox's variables are too large";
     wrong = run_add_env(&run->arena, env, &run->command);
     if (wrong == NULL && images_apply(run->sandbox->service->images, run->sandbox->record.image,
@@ -95,6 +96,17 @@ void run_work(struct run *run)
     run->is_resting = false;
     run->sandbox->users++;
     service_touch(run->sandbox);
+}
+
+void run_pace(struct run *run, bool is_behind)
+{
+    if (run->exec == NULL || is_behind == run->is_paused)
+        return;
+    run->is_paused = is_behind;
+    if (is_behind)
+        room_exec_pause(run->exec);
+    else
+        room_exec_resume(run->exec);
 }
 
 void run_kill(struct run *run)

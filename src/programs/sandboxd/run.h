@@ -28,6 +28,7 @@ struct run {
     struct sandbox_use use;
     bool is_waiting;        /* for the sandbox */
     bool is_resting;        /* it runs, but has nothing to do */
+    bool is_paused;         /* its readers are behind */
     struct room_exec *exec; /* while it runs */
     struct arena arena;     /* of the command */
     struct room_command command;
@@ -45,6 +46,9 @@ void run_leave(struct run *run);
 /* A command that waits for its user does not keep the sandbox from being idle; or again. */
 void run_rest(struct run *run);
 void run_work(struct run *run);
+
+/* Makes the command wait while somebody who reads its output is behind. */
+void run_pace(struct run *run, bool is_behind);
 
 /* Kills what runs; the end is an event. */
 void run_kill(struct run *run);

@@ -332,6 +332,13 @@ static void start(struct sandbox *sandbox)
     int r = images_layers(service->images, sandbox->record.image, layers, &plan.layer_count, &err);
 
     sandbox->state = SANDBOX_STARTING;
+    if (sandbox->details != NULL) {
+        const bool was_archived = sandbox->details->is_archived;
+
+        details_start(sandbox->details);
+        if (was_archived)
+            service_save_details(sandbox);
+    }
     if (r == 0 && service->config.keeper == NULL)
         r = err_set(&err, ERR_BUSY, "the service is restarting its sandboxes; try again");
     if (r == 0)

@@ -59,22 +59,45 @@ static void sign(const unsigned char key[SHA256_BYTES], struct str kind, struct 
 
 /* ---- sandboxes ---- */
 
-void tickets_for_sandbox(const struct tickets *tickets, struct str sandbox,
+static void make_lasting(const struct tickets *tickets, struct str kind, struct str sandbox,
                          char out_ticket[TICKETS_SANDBOX_BYTES])
 {
     unsigned char mac[SHA256_BYTES];
 
-    sign(tickets->lasting, STR("sandbox"), sandbox, 0, 0, mac);
+    sign(tickets->lasting, kind, sandbox, 0, 0, mac);
     hex_text(out_ticket, mac, SHORT_MAC_BYTES);
+}
+
+static bool is_lasting(const struct tickets *tickets, struct str kind, struct str sandbox,
+                       struct str ticket)
+{
+    char expected[TICKETS_SANDBOX_BYTES];
+
+    make_lasting(tickets, kind, sandbox, expected);
+    return ticket.len == sizeof(expected) - 1 &&
+           secret_bytes_eq(ticket.ptr, expected, sizeof(expected) - 1);
+}
+
+void tickets_for_sandbox(const struct tickets *tickets, struct str sandbox,
+                         char out_ticket[TICKETS_SANDBOX_BYTES])
+{
+    make_lasting(tickets, STR("sandbox"), sandbox, out_ticket);
 }
 
 bool tickets_open_sandbox(const struct tickets *tickets, struct str ticket, struct str sandbox)
 {
-    char expected[TICKETS_SANDBOX_BYTES];
+    return is_lasting(tickets, STR("sandbox"), sandbox, ticket);
+}
 
-    tickets_for_sandbox(tickets, sandbox, expected);
-    return ticket.len == sizeof(expected) - 1 &&
-           secret_bytes_eq(ticket.ptr, expected, sizeof(expected) - 1);
+void tickets_for_toolbox(const struct tickets *tickets, struct str sandbox,
+                         char out_ticket[TICKETS_SANDBOX_BYTES])
+{
+    make_lasting(tickets, STR("toolbox"), sandbox, out_ticket);
+}
+
+bool tickets_open_toolbox(const struct tickets *tickets, struct str ticket, struct str sandbox)
+{
+    return is_lasting(tickets, STR("toolbox"), sandbox, ticket);
 }
 
 /* ---- ports ---- */

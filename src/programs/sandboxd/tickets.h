@@ -3,8 +3,9 @@
  * Texts that we sign and recognise later, so that nothing has to be kept: who shows one may do what
  * it says, and no more.
  *
- * A sandbox's ticket opens its ports, as long as the administrator's key stays the same. A port's
- * and a storage's ticket are valid for a time, and not after a restart of the service.
+ * A sandbox's ticket opens its ports, and a toolbox's its terminals and sessions, as long as the
+ * administrator's key stays the same. A port's and a storage's ticket are valid for a time, and not
+ * after a restart of the service.
  */
 #ifndef PROGRAMS_SANDBOXD_TICKETS_H
 #define PROGRAMS_SANDBOXD_TICKETS_H
@@ -34,6 +35,11 @@ void tickets_done(struct tickets *tickets);
 void tickets_for_sandbox(const struct tickets *tickets, struct str sandbox,
                          char out_ticket[TICKETS_SANDBOX_BYTES]);
 bool tickets_open_sandbox(const struct tickets *tickets, struct str ticket, struct str sandbox);
+
+/* The same for its toolbox. */
+void tickets_for_toolbox(const struct tickets *tickets, struct str sandbox,
+                         char out_ticket[TICKETS_SANDBOX_BYTES]);
+bool tickets_open_toolbox(const struct tickets *tickets, struct str ticket, struct str sandbox);
 
 /* The sandbox is a UUID. */
 void tickets_for_port(const struct tickets *tickets, const char *sandbox, uint16_t port,

@@ -34,13 +34,14 @@ async function listed(client, labels) {
 
 const sandbox = await daytona.create({
   name: 'first', envVars: { COLOUR: 'blue' }, labels: { stage: 'test' }, autoStopInterval: 7,
-  autoDeleteInterval: 9,
+  autoDeleteInterval: 9, autoArchiveInterval: 11,
 });
 assert.equal(sandbox.state, 'started');
 assert.equal(sandbox.name, 'first');
 assert.equal(sandbox.labels.stage, 'test');
 assert.equal(sandbox.autoStopInterval, 7);
 assert.equal(sandbox.autoDeleteInterval, 9);
+assert.equal(sandbox.autoArchiveInterval, 11);
 await refused(daytona.create({ name: 'first' }), 409, /name already/);
 await refused(daytona.create({ snapshot: 'no-such-snapshot' }), 404);
 assert.equal((await daytona.get('first')).id, sandbox.id);
@@ -59,11 +60,13 @@ await refused(daytona.get(theirs.id), 404);
 await sandbox.setLabels({ stage: 'two', colour: 'red' });
 await sandbox.setAutostopInterval(20);
 await sandbox.setAutoDeleteInterval(-1);
+await sandbox.setAutoArchiveInterval(60);
 await sandbox.refreshActivity();
 await sandbox.refreshData();
 assert.deepEqual(sandbox.labels, { stage: 'two', colour: 'red' });
 assert.equal(sandbox.autoStopInterval, 20);
 assert.equal(sandbox.autoDeleteInterval, -1);
+assert.equal(sandbox.autoArchiveInterval, 60);
 assert.deepEqual((await listed(daytona)).map((one) => one.id), [sandbox.id]);
 assert.deepEqual((await listed(daytona, { colour: 'red' })).map((one) => one.id), [sandbox.id]);
 assert.deepEqual(await listed(daytona, { colour: 'green' }), []);
@@ -104,6 +107,15 @@ assert.equal(result.exitCode, 4);
 assert.equal(result.result, 'sum 2\n');
 result = await sandbox.process.codeRun('import sys, os; print(sys.argv[1], os.environ["A"])', { argv: ['one'], env: { A: 'b' } });
 assert.equal(result.result, 'one b\n');
+
+if (!isOld) {
+  await sandbox.updateEnv({ SHADE: 'dark', COLOUR: 'green' });
+  result = await sandbox.process.executeCommand('echo $SHADE $COLOUR');
+  assert.equal(result.result, 'dark green\n');
+  await sandbox.updateEnv({}, { unset: ['SHADE'] });
+  result = await sandbox.process.executeCommand('echo "$SHADE" $COLOUR');
+  assert.equal(result.result, ' green\n');
+}
 
 // ---- sessions ----
 
@@ -292,8 +304,12 @@ await processes.createSession('lost');
 await sandbox.stop();
 assert.equal(sandbox.state, 'stopped');
 await refused(sandbox.process.executeCommand('true'), 409, /not running/);
+await sandbox.archive();
+assert.equal(sandbox.state, 'archived');
 await sandbox.start();
 assert.equal(sandbox.state, 'started');
+assert.equal((await sandbox.process.executeCommand('echo $COLOUR')).result, 'blue\n'); // as it was created
+await refused(sandbox.archive(), 409, /not stopped/);
 assert.deepEqual(await processes.listSessions(), []);
 assert.equal((await files.downloadFile('c d.txt')).toString(), 'xx');
 const brief = await daytona.create({ ephemeral: true, ...(isOld ? { autoDeleteInterval: 0 } : {}) });

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Single commands, and where they run. */
+#include "programs/sandboxd/daytona/sandboxes.h"
 #include "programs/sandboxd/daytona/toolbox.h"
+#include "programs/sandboxd/details.h"
 #include "programs/sandboxd/images.h"
 
 enum { MOST_WORDS = 1024, FIRST_WORDS = 8 };
@@ -34,6 +36,86 @@ void toolbox_home_dir(const struct call *call)
 {
     if (toolbox_find(call) != NULL)
         answer_dir(call, ROOM_HOME);
+}
+
+/* ---- variables ---- */
+
+/* Those there are, without those of `unset` and of `set`, and then those of `set`. */
+static int merge(const struct json_value *present, const struct json_value *set,
+                 const struct json_value *unset, struct buf *out)
+{
+    struct json_writer json;
+
+    json_writer_init(&json, out);
+    json_begin_object(&json);
+    json_each_member (key, present) {
+        bool stays = set == NULL || json_get(set, json_str(key)) == NULL;
+
+        if (unset != NULL)
+            json_each_item (name, unset)
+                if (str_eq(json_str(name), json_str(key)))
+                    stays = false;
+        if (stays)
+            json_put_str(&json, json_str(key), json_str(key + 1));
+    }
+    if (set != NULL)
+        json_each_member (key, set)
+            json_put_str(&json, json_str(key), json_str(key + 1));
+    json_end_object(&json);
+    return json_writer_finish(&json);
+}
+
+/* What is wrong with the request, or NULL. */
+static const char *read_env_change(const struct json_value *object, struct arena *arena,
+                                   const struct json_value **out_set,
+                                   const struct json_value **out_unset)
+{
+    const struct json_value *set = json_get(object, STR("set"));
+    const struct json_value *unset = json_get(object, STR("unset"));
+    struct room_command command = {0};
+
+    *out_set = set != NULL && set->type != JSON_NULL ? set : NULL;
+    *out_unset = unset != NULL && unset->type != JSON_NULL ? unset : NULL;
+    if (*out_unset != NULL && ((*out_unset)->type != JSON_ARRAY || (*out_unset)->size > MOST_WORDS))
+        return "unset must be a list of names";
+    if (*out_unset != NULL)
+        json_each_item (name, *out_unset)
+            if (name->type != JSON_STRING)
+                return "unset must be a list of names";
+    return run_add_env(arena, *out_set, &command);
+}
+
+/* For commands that begin later, until the sandbox stops. */
+void toolbox_set_env(const struct call *call)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
+    cleanup_buf struct buf merged = BUF_INIT(CALL_ARENA_BYTES);
+    struct sandbox *sandbox = toolbox_find(call);
+    const struct json_value *object = sandbox != NULL ? call_object(call, &arena, false) : NULL;
+    const struct json_value *present = NULL;
+    const struct json_value *unset = NULL;
+    const struct json_value *set = NULL;
+    struct details *details;
+    const char *wrong;
+
+    if (object == NULL)
+        return;
+    wrong = read_env_change(object, &arena, &set, &unset);
+    if (wrong != NULL) {
+        call_fail(call->exchange, 400, wrong);
+        return;
+    }
+    details = daytona_change_details(call, sandbox);
+    if (details == NULL)
+        return;
+    if (json_parse(&arena, str_from(details_env(details)), JSON_LIMITS_DEFAULT, &present, NULL) <
+            0 ||
+        merge(present, set, unset, &merged) < 0 ||
+        json_parse(&arena, buf_view(&merged), JSON_LIMITS_DEFAULT, &present, NULL) < 0 ||
+        !details_is_texts(present) || details_set_texts(&details->changed_env, present) < 0)
+        call_fail(call->exchange, 400, "the variables are too large");
+    else
+        call_answer_json(call->exchange, 200, STR("{}"));
 }
 
 /* ---- commands ---- */

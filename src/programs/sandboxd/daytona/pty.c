@@ -6,8 +6,8 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
-#include "net/websocket/serve.h"
 #include "programs/sandboxd/daytona/feeder.h"
+#include "programs/sandboxd/daytona/socket.h"
 #include "programs/sandboxd/daytona/toolbox.h"
 
 enum {
@@ -29,11 +29,10 @@ enum {
 struct pty {
     struct list node; /* sandbox->ptys */
     struct sandbox *sandbox;
-    char id[PTY_MAX_ID_BYTES + 1];
+    char id[TOOLBOX_MAX_ID_BYTES + 1];
     struct run run;
     struct feeder feeder;
     bool was_started;
-    bool is_paused;
     int64_t created_ms;
     struct list clients;
     struct buf unseen;
@@ -61,13 +60,7 @@ static void pace(struct pty *pty)
     list_each (node, &pty->clients)
         if (wsserve_kept(list_entry(node, struct client, node)->socket) >= HIGH_BYTES)
             is_behind = true;
-    if (pty->run.exec == NULL || is_behind == pty->is_paused)
-        return;
-    pty->is_paused = is_behind;
-    if (is_behind)
-        room_exec_pause(pty->run.exec);
-    else
-        room_exec_resume(pty->run.exec);
+    run_pace(&pty->run, is_behind);
 }
 
 static void on_message(void *data, enum websocket_kind kind, struct str bytes)
@@ -200,25 +193,6 @@ static struct pty *find_pty(const struct call *call)
     return pty;
 }
 
-static size_t count_ptys(const struct sandbox *sandbox)
-{
-    size_t count = 0;
-
-    list_each (node, &sandbox->ptys)
-        count++;
-    return count;
-}
-
-static bool is_id(struct str id)
-{
-    if (id.len == 0 || id.len > PTY_MAX_ID_BYTES)
-        return false;
-    for (size_t i = 0; i < id.len; i++)
-        if ((unsigned char)id.ptr[i] < ' ' || id.ptr[i] == '/' || id.ptr[i] == 0x7f)
-            return false;
-    return true;
-}
-
 /* What a new terminal is to be. */
 struct wish {
     struct str id;
@@ -258,7 +232,7 @@ static struct pty *new_pty(const struct call *call, struct sandbox *sandbox,
     struct pty *pty;
     const char *wrong;
 
-    if (!is_id(wish->id)) {
+    if (!toolbox_is_id(wish->id)) {
         call_fail(call->exchange, 400, "id must be a text of at most 128 bytes");
         return NULL;
     }
@@ -266,7 +240,7 @@ static struct pty *new_pty(const struct call *call, struct sandbox *sandbox,
         call_fail(call->exchange, 409, "there is a terminal of that name already");
         return NULL;
     }
-    pty = count_ptys(sandbox) < PTY_MOST ? calloc(1, sizeof(*pty)) : NULL;
+    pty = toolbox_count(&sandbox->ptys) < PTY_MOST ? calloc(1, sizeof(*pty)) : NULL;
     if (pty == NULL) {
         call_fail(call->exchange, 503, "the sandbox has too many terminals");
         return NULL;
@@ -414,24 +388,6 @@ void pty_resize(const struct call *call)
     answer_pty(call, pty);
 }
 
-/* Whether the client offers a protocol that begins so; out_rest is what follows. */
-static bool offers(const struct http_request *request, struct str prefix, struct str *out_rest)
-{
-    struct str list;
-    struct str part;
-
-    if (!http_header(request, STR("Sec-WebSocket-Protocol"), &list))
-        return false;
-    while (str_cut(&list, ',', &part)) {
-        part = str_trim(part);
-        if (!str_starts_with(part, prefix))
-            continue;
-        *out_rest = str_slice(part, prefix.len, part.len);
-        return true;
-    }
-    return false;
-}
-
 /* Connects the client; the terminal may be gone afterwards. */
 static void connect_client(const struct call *call, struct pty *pty)
 {
@@ -446,9 +402,8 @@ static void connect_client(const struct call *call, struct pty *pty)
         return;
     }
     client->pty = pty;
-    client->wants_exit = offers(call->request, protocol, &rest);
-    if (wsserve_accept(call->service->config.loop, call->exchange, &protocol, 1, &limits,
-                       &client_events, client, &client->socket) < 0) {
+    client->wants_exit = socket_is_offered(call->request, protocol, &rest);
+    if (socket_accept(call, &protocol, &limits, &client_events, client, &client->socket) < 0) {
         free(client);
         return;
     }
@@ -479,7 +434,7 @@ static bool read_env(const struct http_request *request, struct arena *arena,
     struct str given;
     char *copy;
 
-    if (!offers(request, STR(ENV_PROTOCOL), &given))
+    if (!socket_is_offered(request, STR(ENV_PROTOCOL), &given))
         return true;
     if (buf_append_str(&text, given) < 0)
         return false;

@@ -10,7 +10,7 @@
 #include "programs/sandboxd/call.h"
 #include "programs/sandboxd/service.h"
 
-enum { PTY_MAX_ID_BYTES = 128, PTY_MOST = 32 /* of a sandbox */ };
+enum { PTY_MOST = 32 /* of a sandbox */ };
 
 /* Ends and forgets all of a sandbox. */
 void pty_forget_all(struct sandbox *sandbox);

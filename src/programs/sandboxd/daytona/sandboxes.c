@@ -35,11 +35,18 @@ struct str daytona_organization(const char *owner)
     return owner[0] != '\0' ? str_from(owner) : STR("administrator");
 }
 
+static bool is_archived(const struct sandbox *sandbox)
+{
+    return sandbox->details != NULL &&
+           details_is_archived(sandbox->details,
+                               loop_now_ms(sandbox->service->config.loop) - sandbox->stopped_ms);
+}
+
 static const char *state_name(const struct sandbox *sandbox)
 {
     switch (sandbox->state) {
     case SANDBOX_STOPPED:
-        return "stopped";
+        return is_archived(sandbox) ? "archived" : "stopped";
     case SANDBOX_STARTING:
         return "starting";
     case SANDBOX_RUNNING:
@@ -108,7 +115,8 @@ static void write_sandbox(struct json_writer *json, const struct sandbox *sandbo
     put_resources(json, sandbox);
     json_put_str(json, STR("state"), str_from(state_name(sandbox)));
     json_put_int(json, STR("autoStopInterval"), details != NULL ? details->auto_stop_minutes : 0);
-    json_put_int(json, STR("autoArchiveInterval"), 0);
+    json_put_int(json, STR("autoArchiveInterval"),
+                 details != NULL ? details->auto_archive_minutes : 0);
     json_put_int(json, STR("autoDeleteInterval"),
                  details != NULL ? details->auto_delete_minutes : DETAILS_NEVER);
     put_time(json, STR("createdAt"), record->created_s);
@@ -329,6 +337,8 @@ static const char *read_creation(const struct json_value *object, struct creatio
     if (!read_minutes(object, STR("autoDeleteInterval"), DETAILS_NEVER,
                       &details->auto_delete_minutes))
         return "autoDeleteInterval must be a number of minutes, 0 or -1";
+    if (!read_minutes(object, STR("autoArchiveInterval"), 0, &details->auto_archive_minutes))
+        return "autoArchiveInterval must be a number of minutes, or 0";
     if (!call_member_bool(object, STR("public"), &details->is_public))
         return "public must be true or false";
     wrong = read_resources(object, &creation->record);
@@ -691,8 +701,7 @@ void daytona_remove(const struct call *call)
         service_delete(sandbox, &move->use);
 }
 
-/* Its details, which one of the other API gets now; NULL after an answer. */
-static struct details *change_details(const struct call *call, struct sandbox *sandbox)
+struct details *daytona_change_details(const struct call *call, struct sandbox *sandbox)
 {
     if (sandbox->details == NULL) {
         sandbox->details = details_new();
@@ -723,7 +732,7 @@ void daytona_set_labels(const struct call *call)
         call_fail(call->exchange, 400, "labels must be an object of texts");
         return;
     }
-    details = change_details(call, sandbox);
+    details = daytona_change_details(call, sandbox);
     if (details == NULL)
         return;
     r = details_set_texts(&details->labels, labels);
@@ -740,7 +749,9 @@ void daytona_set_labels(const struct call *call)
     answer_json(call->exchange, &json, &out);
 }
 
-static void set_minutes(const struct call *call, int64_t least, bool is_stop)
+enum interval { INTERVAL_STOP, INTERVAL_ARCHIVE, INTERVAL_DELETE };
+
+static void set_minutes(const struct call *call, int64_t least, enum interval interval)
 {
     struct sandbox *sandbox = daytona_find(call);
     struct details *details;
@@ -752,25 +763,57 @@ static void set_minutes(const struct call *call, int64_t least, bool is_stop)
         call_fail(call->exchange, 400, "the interval must be a number of minutes");
         return;
     }
-    details = change_details(call, sandbox);
+    details = daytona_change_details(call, sandbox);
     if (details == NULL)
         return;
-    if (is_stop)
+    switch (interval) {
+    case INTERVAL_STOP:
         details->auto_stop_minutes = minutes;
-    else
+        break;
+    case INTERVAL_ARCHIVE:
+        details->auto_archive_minutes = minutes;
+        break;
+    case INTERVAL_DELETE:
         details->auto_delete_minutes = minutes;
+        break;
+    }
     service_save_details(sandbox);
     answer_sandbox(call->exchange, sandbox);
 }
 
 void daytona_set_auto_stop(const struct call *call)
 {
-    set_minutes(call, 0, true);
+    set_minutes(call, 0, INTERVAL_STOP);
 }
 
 void daytona_set_auto_delete(const struct call *call)
 {
-    set_minutes(call, DETAILS_NEVER, false);
+    set_minutes(call, DETAILS_NEVER, INTERVAL_DELETE);
+}
+
+void daytona_set_auto_archive(const struct call *call)
+{
+    set_minutes(call, 0, INTERVAL_ARCHIVE);
+}
+
+/* Its files stay where they are: for a client it is a stopped one by another name. */
+void daytona_archive(const struct call *call)
+{
+    struct sandbox *sandbox = daytona_find(call);
+    struct details *details;
+
+    if (sandbox == NULL)
+        return;
+    if (sandbox->state != SANDBOX_STOPPED) {
+        call_fail(call->exchange, 409, "the sandbox is not stopped: stop it first");
+        return;
+    }
+    details = daytona_change_details(call, sandbox);
+    if (details == NULL)
+        return;
+    details->is_archived = true;
+    service_save_details(sandbox);
+    answer_sandbox(call->exchange, sandbox);
 }
 
 void daytona_note_activity(const struct call *call)

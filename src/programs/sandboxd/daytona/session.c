@@ -6,11 +6,11 @@
 
 #include "base/hex.h"
 #include "base/rand.h"
-#include "net/websocket/serve.h"
 #include "programs/sandboxd/daytona/error.h"
 #include "programs/sandboxd/daytona/feeder.h"
 #include "programs/sandboxd/daytona/sandboxes.h"
 #include "programs/sandboxd/daytona/sessionlog.h"
+#include "programs/sandboxd/daytona/socket.h"
 #include "programs/sandboxd/daytona/toolbox.h"
 #include "programs/sandboxd/executions.h"
 
@@ -70,12 +70,11 @@ struct session {
     struct list node; /* sandbox->sessions */
     struct service *service;
     struct sandbox *sandbox;
-    char id[SESSION_MAX_ID_BYTES + 1];
+    char id[TOOLBOX_MAX_ID_BYTES + 1];
     char word[WORD_CHARS + 1];
     enum session_state state;
     struct run run;
     struct feeder feeder;
-    bool is_paused;
     struct exchange *creator; /* to be answered when the shell runs */
     struct list commands;     /* the oldest first */
     size_t command_count;
@@ -119,19 +118,11 @@ static void pace(struct session *session)
     const struct shell_command *command = session->present;
     bool is_behind = false;
 
-    if (session->run.exec == NULL)
-        return;
     if (command != NULL)
         list_each (node, &command->followers)
             if (list_entry(node, struct log_follower, node)->next < sessionlog_end(&command->log))
                 is_behind = true;
-    if (is_behind == session->is_paused)
-        return;
-    session->is_paused = is_behind;
-    if (is_behind)
-        room_exec_pause(session->run.exec);
-    else
-        room_exec_resume(session->run.exec);
+    run_pace(&session->run, is_behind);
 }
 
 /* Sends what there is, up to what the client takes; closes at the end. */
@@ -549,16 +540,6 @@ static struct shell_command *find_command(const struct call *call)
     return NULL;
 }
 
-static bool is_id(struct str id)
-{
-    if (id.len == 0 || id.len > SESSION_MAX_ID_BYTES)
-        return false;
-    for (size_t i = 0; i < id.len; i++)
-        if ((unsigned char)id.ptr[i] < ' ' || id.ptr[i] == '/' || id.ptr[i] == 0x7f)
-            return false;
-    return true;
-}
-
 static struct session *new_session(struct sandbox *sandbox, struct str id)
 {
     struct session *session = calloc(1, sizeof(*session));
@@ -595,15 +576,6 @@ static void on_creator_gone(void *data)
 
 static const struct exchange_events creator_events = {.on_gone = on_creator_gone};
 
-static size_t count_sessions(const struct sandbox *sandbox)
-{
-    size_t count = 0;
-
-    list_each (node, &sandbox->sessions)
-        count++;
-    return count;
-}
-
 void session_create(const struct call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
@@ -614,7 +586,7 @@ void session_create(const struct call *call)
 
     if (object == NULL)
         return;
-    if (!json_get_str(object, STR("sessionId"), &id) || !is_id(id)) {
+    if (!json_get_str(object, STR("sessionId"), &id) || !toolbox_is_id(id)) {
         call_fail(call->exchange, 400, "sessionId must be a text of at most 128 bytes");
         return;
     }
@@ -622,7 +594,7 @@ void session_create(const struct call *call)
         call_fail(call->exchange, 409, "there is a session of that name already");
         return;
     }
-    session = count_sessions(sandbox) < SESSION_MOST ? new_session(sandbox, id) : NULL;
+    session = toolbox_count(&sandbox->sessions) < SESSION_MOST ? new_session(sandbox, id) : NULL;
     if (session == NULL) {
         call_fail(call->exchange, 503, "the sandbox has too many sessions");
         return;
@@ -803,8 +775,7 @@ static void follow(const struct call *call, struct shell_command *command)
         return;
     }
     follower->command = command;
-    if (wsserve_accept(call->service->config.loop, call->exchange, NULL, 0, &limits,
-                       &follower_events, follower, &follower->socket) < 0) {
+    if (socket_accept(call, NULL, &limits, &follower_events, follower, &follower->socket) < 0) {
         free(follower);
         return;
     }

@@ -17,7 +17,6 @@
 #include "programs/sandboxd/service.h"
 
 enum {
-    SESSION_MAX_ID_BYTES = 128,
     SESSION_MOST = 64,           /* of a sandbox */
     SESSION_MOST_COMMANDS = 256, /* of a session; then the oldest that are over go */
 };

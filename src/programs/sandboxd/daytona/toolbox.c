@@ -56,6 +56,25 @@ bool toolbox_query_path(const struct call *call, struct str name, const char *fa
     return false;
 }
 
+bool toolbox_is_id(struct str id)
+{
+    if (id.len == 0 || id.len > TOOLBOX_MAX_ID_BYTES)
+        return false;
+    for (size_t i = 0; i < id.len; i++)
+        if ((unsigned char)id.ptr[i] < ' ' || id.ptr[i] == '/' || id.ptr[i] == 0x7f)
+            return false;
+    return true;
+}
+
+size_t toolbox_count(const struct list *list)
+{
+    size_t count = 0;
+
+    list_each (node, list)
+        count++;
+    return count;
+}
+
 bool toolbox_is_old_client(const struct http_request *request)
 {
     struct str version;

@@ -11,6 +11,7 @@
 
 enum {
     TOOLBOX_MAX_BODY_BYTES = 4 << 20,
+    TOOLBOX_MAX_ID_BYTES = 128,          /* of a session or a terminal */
     TOOLBOX_MAX_OUTPUT_BYTES = 16 << 20, /* of a command, in its answer; the rest is dropped */
     TOOLBOX_MAX_INPUT_BYTES = 32 << 10,  /* of a command: less than a pipe has */
     TOOLBOX_TIMEOUT_S = 360,             /* of a command that gives none */
@@ -30,6 +31,11 @@ bool toolbox_path(struct str given, char out_path[ROOM_PATH_BYTES]);
 /* The same for a parameter of the query; NULL as the fallback requires it. False after a 400. */
 bool toolbox_query_path(const struct call *call, struct str name, const char *fallback,
                         char out_path[ROOM_PATH_BYTES]);
+
+/* Whether it can name a session or a terminal: it is part of addresses. */
+bool toolbox_is_id(struct str id);
+/* How many sessions or terminals there are. */
+size_t toolbox_count(const struct list *list);
 
 /* Whether the client's kit is one of those that split the output of commands themselves. */
 bool toolbox_is_old_client(const struct http_request *request);
@@ -75,6 +81,7 @@ const char *tool_text(struct tool *tool, struct str text);
 
 /* ---- endpoints ---- */
 
+void toolbox_set_env(const struct call *call);
 void toolbox_work_dir(const struct call *call);
 void toolbox_home_dir(const struct call *call);
 void toolbox_execute(const struct call *call);

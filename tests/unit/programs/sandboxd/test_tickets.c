@@ -34,6 +34,20 @@ static void a_sandboxs_ticket_is_for_it_alone_and_lasts(void **state)
     assert_false(tickets_open_sandbox(&others, str_from(ticket), STR(A)));
 }
 
+static void a_toolboxs_ticket_is_none_for_ports(void **state)
+{
+    char toolbox[TICKETS_SANDBOX_BYTES];
+    char ports[TICKETS_SANDBOX_BYTES];
+
+    (void)state;
+    tickets_for_toolbox(&tickets, STR(A), toolbox);
+    tickets_for_sandbox(&tickets, STR(A), ports);
+    assert_true(tickets_open_toolbox(&tickets, str_from(toolbox), STR(A)));
+    assert_false(tickets_open_toolbox(&tickets, str_from(toolbox), STR(B)));
+    assert_false(tickets_open_toolbox(&tickets, str_from(ports), STR(A)));
+    assert_false(tickets_open_sandbox(&tickets, str_from(toolbox), STR(A)));
+}
+
 static void a_ports_ticket_is_for_it_alone_and_for_a_time(void **state)
 {
     char ticket[TICKETS_PORT_BYTES];
@@ -98,6 +112,7 @@ static void a_storages_ticket_names_its_owner(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test_setup(a_sandboxs_ticket_is_for_it_alone_and_lasts, make),
+          cmocka_unit_test_setup(a_toolboxs_ticket_is_none_for_ports, make),
           cmocka_unit_test_setup(a_ports_ticket_is_for_it_alone_and_for_a_time, make),
           cmocka_unit_test_setup(no_changed_character_passes, make),
           cmocka_unit_test_setup(a_storages_ticket_names_its_owner, make))
