@@ -315,7 +315,9 @@ class Daytona(DaytonaScene):
             self.assertEqual(self.service.ask(method, path, {"command": "true"} if method == "POST" else None, key="",
                                               DAYTONA_SANDBOX_AUTH_KEY=right)[0], 401)
         self.assertEqual(status(f"/api/sandbox/{sandboxes[0]}", right)[0], 401)
-        self.assertEqual(status("/toolbox/x/work-dir", right)[0], 401)
+        for path in ("x/work-dir", f"{sandboxes[0]}/work-dir", f"{sandboxes[0]}/process/session",
+                     f"{sandboxes[0]}/files?path=/"):
+            self.assertEqual(status("/toolbox/" + path, right)[0], 401)
         # What opens the toolbox opens no port, and no port of the service sees it.
         preview = {"X-Daytona-Preview-Token": right}
         self.assertEqual(self.service.ask("GET", f"/preview/3000-{sandboxes[0]}/", key="", headers=preview)[0], 401)

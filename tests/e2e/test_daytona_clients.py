@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The sandbox service with Daytona's own clients, unmodified, in three versions.
 
-    test_daytona_clients.py GATEHOUSE PACKAGES [--older]
+    test_daytona_clients.py GATEHOUSE PACKAGES [VERSION]
 
-PACKAGES is a directory for the clients, which are installed once. --older takes the older two versions
-instead of the newest.
+PACKAGES is a directory for the clients, which are installed once. VERSION is 0_218_0, 0_205_1 or 0_143_0; without
+it all three are tested.
 """
 import os
 import pathlib
@@ -40,24 +40,19 @@ class Client(Scene):
         self.assertIn("every call did what it should", result.stdout)
 
 
-class Newest(Client):
-    def test_daytonaio_0_218_0(self):
+class Versions(Client):
+    def test_0_218_0(self):
         self.drive("daytona-0.218")
 
-
-class Older(Client):
-    def test_daytonaio_0_143_0(self):
-        self.drive("daytona-0.143")
-
-    def test_daytona_0_205_1(self):
+    def test_0_205_1(self):
         self.drive("daytona-0.205")
+
+    def test_0_143_0(self):
+        self.drive("daytona-0.143")
 
 
 if __name__ == "__main__":
     Scene.gatehouse = pathlib.Path(sys.argv[1]).resolve()
-    is_older = "--older" in sys.argv
-    folder = "daytona_older_clients" if is_older else "daytona_clients"
-    npm_packages.install(HERE / folder, PACKAGES)
+    npm_packages.install(HERE / "daytona_clients", PACKAGES)
     os.environ.pop("NODE_OPTIONS", None)
-    arguments = [word for word in sys.argv[3:] if word != "--older"]
-    unittest.main(argv=sys.argv[:1] + (arguments or ["Older" if is_older else "Newest"]))
+    unittest.main(argv=sys.argv[:1] + [f"Versions.test_{version}" for version in sys.argv[3:]])

@@ -155,7 +155,7 @@ static int check_key(const struct api *api, struct call *call)
                                          : ERR_UNAUTHORIZED;
 }
 
-/* A WebSocket to a toolbox may have a ticket of that instead, since browsers send no key. */
+/* For a WebSocket to a toolbox. */
 static int check_ticket(struct call *call)
 {
     const struct sandbox *sandbox =
@@ -183,8 +183,7 @@ static const struct endpoint *admit(const struct api *api, struct exchange *exch
     }
     r = check_key(api, call);
     endpoint = find(call->request, call->ids, &is_known);
-    if (r == ERR_UNAUTHORIZED && endpoint != NULL && endpoint->access == ENDPOINT_KEY &&
-        str_starts_with(call->request->path, STR("/toolbox/")))
+    if (r == ERR_UNAUTHORIZED && endpoint != NULL && endpoint->access == ENDPOINT_SOCKET)
         r = check_ticket(call);
     if (r == 0)
         exchange_mark_connection(exchange);

@@ -12,6 +12,7 @@
 enum endpoint_access {
     ENDPOINT_EVERYBODY, /* or whoever the handler lets in */
     ENDPOINT_KEY,
+    ENDPOINT_SOCKET, /* a key, or the ticket of the toolbox, since browsers send no key */
     ENDPOINT_ADMIN,
 };
 
