@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""Previews of ports of sandboxes, over HTTP and WebSocket, as clients and as attackers on either side see them."""
+"""Previews of ports of sandboxes, over HTTP and WebSocket, as clients and as attackers on either side see them.
+
+    test_sandboxd_preview.py GATEHOUSE WITHOUT_SYSCALL [--as-user] [--sanitized]
+"""
 import contextlib
 import http.client
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -13,9 +17,13 @@ import threading
 import unittest
 import urllib.parse
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from patience import PATIENCE
-from sandboxd_scene import Scene, Service, Unavailable
+sys.dont_write_bytecode = True  # not into the sources
+import mcp_client
+from sandboxd_scene import PATIENCE, Scene, Service, Unavailable
+
+# What an ordinary user cannot have is not needed for previews.
+IS_ROOT = os.geteuid() == 0
+WEAKER = () if IS_ROOT else ("--allow-weaker",)
 
 PAGE = r"""
 import http.server, json, sys
@@ -107,10 +115,11 @@ class Previews(Scene):
 
     @classmethod
     def setUpClass(cls):
+        Scene.gatehouse = mcp_client.GATEHOUSE
         room = tempfile.mkdtemp(dir="/var/tmp")
         cls.addClassCleanup(shutil.rmtree, room, ignore_errors=True)
         try:
-            cls.shared = Service(cls.gatehouse, pathlib.Path(room) / "state")
+            cls.shared = Service(cls.gatehouse, pathlib.Path(room) / "state", *WEAKER)
         except Unavailable as missing:
             raise unittest.SkipTest(f"this machine cannot isolate sandboxes: {missing}")
         cls.addClassCleanup(cls.shared.close)
@@ -130,7 +139,7 @@ class Previews(Scene):
 
     def begin(self, *arguments):
         """A service of its own."""
-        self.service = self.serve(*arguments)
+        self.service = self.serve(*WEAKER, *arguments)
 
     def api(self, method, path, body=None, key=None, **query):
         return self.service.ask(method, "/api" + path, body, key=key, **query)
@@ -416,6 +425,7 @@ class Previews(Scene):
         self.assertEqual(self.get(self.signed(sandbox, 3001)[0] + "/2", method="POST", body=b"x" * 100000)[2], b"ok")
         self.assertEqual(self.service.ask("GET", "/healthz")[0], 200)
 
+    @unittest.skipUnless(IS_ROOT, "only root sees the service's files")
     def test_clients_that_leave_or_lie_leave_nothing_behind(self):
         path, _ = self.signed(self.page, 3001)
         before = len(list(pathlib.Path(f"/proc/{self.service.process.pid}/fd").iterdir()))
@@ -436,6 +446,7 @@ class Previews(Scene):
             client.close()
         self.wait_for(lambda: len(list(pathlib.Path(f"/proc/{self.service.process.pid}/fd").iterdir())) <= before)
 
+    @unittest.skipUnless(IS_ROOT, "a sandbox of an ordinary user has fewer threads than this needs")
     def test_one_sandbox_has_only_so_many_connections(self):
         other = self.sandbox()
         path, _ = self.signed(self.page, 3001)
@@ -464,11 +475,10 @@ class Previews(Scene):
 
 
 def main():
-    Scene.gatehouse = sys.argv.pop(1)
     Previews.is_sanitized = "--sanitized" in sys.argv
     if Previews.is_sanitized:
         sys.argv.remove("--sanitized")
-    unittest.main(verbosity=1)
+    mcp_client.main()
 
 
 if __name__ == "__main__":
