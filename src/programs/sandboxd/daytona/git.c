@@ -131,6 +131,19 @@ static const char *path_of(struct job *job)
     return "";
 }
 
+static const char *decimal(struct job *job, int64_t number)
+{
+    char text[24];
+    const char *copy;
+
+    snprintf(text, sizeof(text), "%lld", (long long)number);
+    copy = arena_copy(&job->arena, str_from(text));
+    if (copy != NULL)
+        return copy;
+    complain(job, "the request", "is too large");
+    return "";
+}
+
 /* ---- commands ---- */
 
 static void set_variable(struct job *job, const char *name, const char *value)
@@ -243,7 +256,6 @@ static void prepare_clone(struct job *job)
     const char *branch = name_of(job, "branch");
     const char *commit = name_of(job, "commit_id");
     const char *path = path_of(job);
-    char number[24];
     int64_t depth = 0;
 
     if (!call_member_int(job->object, STR("depth"), &depth) || depth < 0 || depth > MOST_DEPTH)
@@ -252,10 +264,8 @@ static void prepare_clone(struct job *job)
     begin(job, 0, "clone", "--quiet");
     if (branch[0] != '\0')
         more(job, "--branch", branch);
-    if (depth > 0) {
-        snprintf(number, sizeof(number), "%lld", (long long)depth);
-        more(job, "--depth", arena_copy(&job->arena, str_from(number)));
-    }
+    if (depth > 0)
+        more(job, "--depth", decimal(job, depth));
     if (flag_of(job, "insecure_skip_tls"))
         more(job, "--config", "http.sslVerify=false");
     more(job, "--", url, path);
@@ -307,11 +317,8 @@ static void prepare_commit(struct job *job)
 
 static void prepare_history(struct job *job)
 {
-    char number[24];
-
-    snprintf(number, sizeof(number), "%d", GIT_MOST_COMMITS);
     begin(job, 0, "log", "-z", "--format=" GITWIRE_LOG_FORMAT, "--max-count",
-          arena_copy(&job->arena, str_from(number)));
+          decimal(job, GIT_MOST_COMMITS));
 }
 
 static void prepare_branches(struct job *job)
