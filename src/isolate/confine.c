@@ -295,6 +295,7 @@ static int wall_calls(const struct confine_plan *plan, struct confine_finding *f
         .changes_files = plan->changes_files,
         .passes_messages = plan->passes_messages,
         .answers_connections = plan->answers_connections,
+        .shares_memory = plan->shares_memory,
         .makes_links = plan->makes_links,
         .keeps_rooms = plan->keeps_rooms,
         .has_connections = plan->has_connections,

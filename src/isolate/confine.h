@@ -32,6 +32,7 @@ struct confine_plan {
     bool makes_links;
     bool passes_messages;
     bool answers_connections;
+    bool shares_memory;
     bool keeps_rooms;
     bool has_connections;
     /* 0: no limit. More memory cannot be had; who uses more of the processor is killed. */

@@ -24,6 +24,7 @@ enum need {
     TO_LINK,
     TO_PASS,
     TO_SERVE,
+    TO_SHARE,
     TO_KEEP,
     TO_WAIT,
     TO_PRETEND,
@@ -197,8 +198,9 @@ enum { NONE = -1 };
     X(recvfrom,               45,   207,  TO_PASS) \
     /* Who comes to a socket that listens since before. */ \
     X(accept4,                288,  242,  TO_SERVE) \
+    /* Memory for others. */ \
+    X(memfd_create,           319,  279,  TO_SHARE) \
     /* To start rooms and to learn how their keeper ended. */ \
-    X(memfd_create,           319,  279,  TO_KEEP) \
     X(waitid,                 247,  95,   TO_KEEP) \
     X(wait4,                  61,   260,  TO_WAIT) \
     /* The search for leaks. */ \
@@ -377,6 +379,8 @@ static bool is_needed(const struct syscalls_needs *needs, enum need need)
         return needs->passes_messages;
     case TO_SERVE:
         return needs->answers_connections;
+    case TO_SHARE: /* rooms get their files so */
+        return needs->shares_memory || needs->keeps_rooms;
     case TO_KEEP:
         return needs->keeps_rooms;
     case TO_PRETEND:

@@ -23,6 +23,7 @@ struct syscalls_needs {
     bool makes_links;         /* symbolic ones, wherever they lead */
     bool passes_messages;     /* on given sockets, to transfer file descriptors */
     bool answers_connections; /* on a given listening socket; it cannot create one */
+    bool shares_memory;       /* makes some without a name, and hands it over */
     bool keeps_rooms;         /* of a keeper that runs already (isolate/room) */
     bool has_connections;     /* connect() of a given socket does nothing, and says it began */
 };

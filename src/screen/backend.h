@@ -45,6 +45,8 @@ struct screen;
 
 struct screen_ops {
     const char *name; /* "x11" */
+    /* The display asks the user by itself when it is first used: until then it is left alone. */
+    bool asks_first;
     int (*monitors)(struct screen *screen, struct screen_monitor out_monitors[SCREEN_MAX_MONITORS],
                     int *out_count, struct err *err);
     /* ERR_NOT_FOUND: the display does not tell. */
@@ -80,18 +82,33 @@ struct screen {
 
 /* `held` may have entries of an earlier process; they are released. */
 
+/* What a backend needs from the program. */
+struct screen_around {
+    /*
+     * Opens the file where a desktop's permission is kept, so that the user is asked once. -1:
+     * nowhere. May be NULL.
+     */
+    int (*open_token)(void *data);
+    /* A question of the desktop is open or not any more; may be NULL. */
+    void (*tell_question)(void *data, bool is_open);
+    void *data;
+};
+
 /* For $DISPLAY. */
 int screen_open_x11(struct screen_held *held, struct screen **out_screen, struct err *err);
 /* For $WAYLAND_DISPLAY. */
 int screen_open_wayland(struct screen_held *held, struct screen **out_screen, struct err *err);
+/* By the desktop portal, on the user's session bus. */
+int screen_open_portal(struct screen_held *held, const struct screen_around *around,
+                       struct screen **out_screen, struct err *err);
 
-enum { SCREEN_WHY_BYTES = 512 };
+enum { SCREEN_WHY_BYTES = 1024 };
 
 /*
  * The first of them that can be used. *out_why says which and why, or why none, for people; an
  * error says it shorter.
  */
-int screen_open(struct screen_held *held, struct screen **out_screen,
-                char out_why[SCREEN_WHY_BYTES], struct err *err);
+int screen_open(struct screen_held *held, const struct screen_around *around,
+                struct screen **out_screen, char out_why[SCREEN_WHY_BYTES], struct err *err);
 
 #endif

@@ -138,7 +138,7 @@ int screen_client_start(const char *libexec, int error_fd, struct screen_client 
     static const char *const argv[] = {"gatehouse-screen", NULL};
     cleanup_buf struct buf text = BUF_INIT(SCREEN_MAX_REPLY);
     cleanup_buf struct buf image = BUF_INIT(SCREEN_MAX_IMAGE);
-    struct screen_request request = {.action = SCREEN_INFO};
+    struct screen_request request = {.action = SCREEN_START};
     struct screen_reply reply = {0};
     struct companion companion;
     struct screen_client *client = calloc(1, sizeof(*client));

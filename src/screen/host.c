@@ -311,6 +311,16 @@ static int write_info(struct screen_host *host, struct buf *out_text, struct err
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
+static int check_start(struct screen_host *host, struct err *err)
+{
+    struct screen_monitor monitors[SCREEN_MAX_MONITORS];
+    int count = 0;
+
+    return host->screen->ops->asks_first
+               ? 0
+               : host->screen->ops->monitors(host->screen, monitors, &count, err);
+}
+
 static int write_windows(struct screen_host *host, struct buf *out_text, struct err *err)
 {
     struct json_writer json;
@@ -474,6 +484,8 @@ int screen_host_do(struct screen_host *host, const struct screen_request *reques
     if (is_input(request->action) && host->stop.held->is_stopped)
         return say_stopped(err);
     switch ((enum screen_action)request->action) {
+    case SCREEN_START:
+        return check_start(host, err);
     case SCREEN_INFO:
         return write_info(host, out_text, err);
     case SCREEN_WINDOWS:

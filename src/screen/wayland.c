@@ -533,31 +533,6 @@ static int capture(struct wayland *wayland, const struct output *output,
     return r;
 }
 
-static struct screen_area common_part(const struct screen_area *a, const struct screen_area *b)
-{
-    int left = a->x > b->x ? a->x : b->x;
-    int top = a->y > b->y ? a->y : b->y;
-    int right = a->x + a->width < b->x + b->width ? a->x + a->width : b->x + b->width;
-    int bottom = a->y + a->height < b->y + b->height ? a->y + a->height : b->y + b->height;
-
-    return (struct screen_area){left, top, right - left, bottom - top};
-}
-
-/* From logical places to pixels. */
-static void cut_out(const struct output *output, const struct screen_area *inside,
-                    struct waylandpixels *pixels)
-{
-    int64_t width = pixels->transform % 2 != 0 ? pixels->height : pixels->width;
-    int64_t height = pixels->transform % 2 != 0 ? pixels->width : pixels->height;
-    int right = (int)((inside->x + inside->width) * width / output->area.width);
-    int bottom = (int)((inside->y + inside->height) * height / output->area.height);
-
-    pixels->part_x = (int)(inside->x * width / output->area.width);
-    pixels->part_y = (int)(inside->y * height / output->area.height);
-    pixels->part_width = right > pixels->part_x ? right - pixels->part_x : 1;
-    pixels->part_height = bottom > pixels->part_y ? bottom - pixels->part_y : 1;
-}
-
 static int capture_part(struct wayland *wayland, const struct output *output,
                         const struct screen_area *part, bool has_cursor,
                         struct waylandpixels *out_pixels, struct err *err)
@@ -579,7 +554,7 @@ static int capture_part(struct wayland *wayland, const struct output *output,
         .is_inverted = frame.is_inverted,
     };
     if (r == 0 && is_turned)
-        cut_out(output, &inside, out_pixels);
+        waylandpixels_cut(out_pixels, &output->area, &inside);
     if (r == 0 && !waylandpixels_is_known(frame.format))
         r = err_set(err, ERR_UNSUPPORTED, "the compositor's pixels have the unknown format %#x",
                     frame.format);
@@ -627,7 +602,7 @@ static int grab_several(struct wayland *wayland, const struct screen_area *area,
         return err_set_plain(err, ERR_NO_MEMORY);
     for (int i = 0; i < SCREEN_MAX_MONITORS && r == 0; i++) {
         const struct output *output = &wayland->outputs[i];
-        struct screen_area part = common_part(area, &output->area);
+        struct screen_area part = waylandpixels_common(area, &output->area);
         struct waylandpixels pixels;
 
         if (!is_shown(output) || part.width <= 0 || part.height <= 0)
@@ -650,7 +625,7 @@ static int grab(struct screen *screen, const struct screen_area *area, bool has_
 
     for (int i = 0; i < SCREEN_MAX_MONITORS; i++) {
         const struct output *output = &wayland->outputs[i];
-        struct screen_area part = common_part(area, &output->area);
+        struct screen_area part = waylandpixels_common(area, &output->area);
 
         if (is_shown(output) && part.width == area->width && part.height == area->height)
             return grab_one(wayland, output, area, has_cursor, out_image, err);

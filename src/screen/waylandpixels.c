@@ -14,15 +14,15 @@ bool waylandpixels_is_known(uint32_t format)
     return format == ARGB || format == XRGB || format == ABGR || format == XBGR;
 }
 
-static bool has_red_first(uint32_t format)
+bool waylandpixels_has_red_first(const struct waylandpixels *pixels)
 {
-    return format == ABGR || format == XBGR;
+    return pixels->format == ABGR || pixels->format == XBGR;
 }
 
 bool waylandpixels_is_plain(const struct waylandpixels *pixels)
 {
     return pixels->transform == UPRIGHT && !pixels->is_inverted && pixels->part_width == 0 &&
-           !has_red_first(pixels->format);
+           !waylandpixels_has_red_first(pixels);
 }
 
 static int seen_width(const struct waylandpixels *pixels)
@@ -39,6 +39,30 @@ void waylandpixels_size(const struct waylandpixels *pixels, int *out_width, int 
 {
     *out_width = pixels->part_width > 0 ? pixels->part_width : seen_width(pixels);
     *out_height = pixels->part_width > 0 ? pixels->part_height : seen_height(pixels);
+}
+
+struct screen_area waylandpixels_common(const struct screen_area *a, const struct screen_area *b)
+{
+    int left = a->x > b->x ? a->x : b->x;
+    int top = a->y > b->y ? a->y : b->y;
+    int right = a->x + a->width < b->x + b->width ? a->x + a->width : b->x + b->width;
+    int bottom = a->y + a->height < b->y + b->height ? a->y + a->height : b->y + b->height;
+
+    return (struct screen_area){left, top, right - left, bottom - top};
+}
+
+void waylandpixels_cut(struct waylandpixels *pixels, const struct screen_area *whole,
+                       const struct screen_area *inside)
+{
+    int64_t width = seen_width(pixels);
+    int64_t height = seen_height(pixels);
+    int right = (int)((inside->x + inside->width) * width / whole->width);
+    int bottom = (int)((inside->y + inside->height) * height / whole->height);
+
+    pixels->part_x = (int)(inside->x * width / whole->width);
+    pixels->part_y = (int)(inside->y * height / whole->height);
+    pixels->part_width = right > pixels->part_x ? right - pixels->part_x : 1;
+    pixels->part_height = bottom > pixels->part_y ? bottom - pixels->part_y : 1;
 }
 
 /* The pixel that a person sees at (x, y). */
@@ -87,7 +111,7 @@ static const uint8_t *find_pixel(const struct waylandpixels *pixels, int x, int 
 void waylandpixels_copy(const struct waylandpixels *pixels, uint8_t *to, int width, int height,
                         size_t stride)
 {
-    bool is_reversed = has_red_first(pixels->format);
+    bool is_reversed = waylandpixels_has_red_first(pixels);
     int part_width;
     int part_height;
 

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "screen/backend.h"
+
 struct waylandpixels {
     const uint8_t *bytes;
     int width;
@@ -22,8 +24,18 @@ struct waylandpixels {
     int part_height;
 };
 
+/* What both areas have; without a width or height, nothing. */
+struct screen_area waylandpixels_common(const struct screen_area *a, const struct screen_area *b);
+/*
+ * Only this part is wanted. It is given in logical places, and so is the size of what the pixels
+ * show.
+ */
+void waylandpixels_cut(struct waylandpixels *pixels, const struct screen_area *whole,
+                       const struct screen_area *inside);
+
 /* Four bytes with eight bits a colour. */
 bool waylandpixels_is_known(uint32_t format);
+bool waylandpixels_has_red_first(const struct waylandpixels *pixels);
 /* They can be used as they are. */
 bool waylandpixels_is_plain(const struct waylandpixels *pixels);
 /* Of the part, as a person sees it. */

@@ -24,6 +24,7 @@ enum {
 };
 
 enum screen_action {
+    SCREEN_START, /* is there a display? */
     SCREEN_INFO,
     SCREEN_WINDOWS,
     SCREEN_GRAB,

@@ -307,7 +307,7 @@ class Scene(unittest.TestCase):
                                 ".local/state", ".local/state/gatehouse"}:
                 self.assertTrue(name.startswith(("gatehouse/audit.jsonl", "gatehouse/elsewhere-",
                                                  "gatehouse/asks-", "gatehouse/noticeboard", "gatehouse/browser/named-",
-                                                 "run",
+                                                 "gatehouse/portal.token", "run",
                                                  ".n8n-gateway/settings.",
                                                  ".n8n-gateway/commands-with-network.lock")),
                                 name)

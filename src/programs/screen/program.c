@@ -11,15 +11,21 @@
 #include <unistd.h>
 
 #include "asking/noticeboard.h"
+#include "base/cleanup.h"
 #include "cli/runner.h"
 #include "cli/screen.h"
+#include "cli/status.h"
+#include "gatehouse/audit.h"
 #include "isolate/companion.h"
 #include "isolate/confine.h"
+#include "permission/settings/dir.h"
 #include "screen/host.h"
 
 enum { DISPLAY_GONE = 10, KILLED = 128 }; /* exit status of the child */
 
-enum { MAX_KILLS = 100 };
+enum { MAX_KILLS = 100, OPEN_MS = 1000 };
+
+#define TOKEN_NAME "portal.token"
 
 /* What the worker needs from before it was started. */
 struct place {
@@ -28,25 +34,43 @@ struct place {
     int stop_fd;              /* readable after `gatehouse stop`; -1 without a board */
 };
 
-/* Until there is a display, every request is answered with the reason. */
-static int open_screen(struct screen_held *held, struct screen **out_screen)
+/* Private, in the state directory. Without it the desktop asks each time. */
+static int open_token(void *data)
 {
+    char path[PATH_MAX];
+    cleanup_fd int dir_fd = -1;
+    int fd = -1;
+
+    (void)data;
+    if (!status_socket_place(STATUS_PLACE_STATE, path) || audit_dir_open(path, &dir_fd, NULL) < 0 ||
+        settingsdir_share(dir_fd, TOKEN_NAME, OPEN_MS, &fd, NULL) < 0)
+        return -1;
+    return fd;
+}
+
+/* Until there is a display, every request is answered with the reason. */
+static int open_screen(struct place *place, struct screen **out_screen)
+{
+    const struct screen_around around = {
+        .open_token = open_token, .tell_question = noticeboard_tell_call, .data = &place->board};
     char why[SCREEN_WHY_BYTES];
 
     while (true) {
         struct err err = ERR_INIT;
 
-        if (screen_open(held, out_screen, why, &err) == 0)
+        if (screen_open(place->held, &around, out_screen, why, &err) == 0)
             return 0;
         if (screen_host_refuse(COMPANION_FD, &err) < 0)
             return ERR_CONNECTION_LOST;
     }
 }
 
-static int confine(struct err *err)
+/* A desktop's pictures come by PipeWire, which shares memory with everybody that it talks to. */
+static int confine(bool shares_memory, struct err *err)
 {
     const struct confine_plan plan = {
         .passes_messages = true, /* the X server hands over shared memory */
+        .shares_memory = shares_memory,
         .has_closed_fds = true,
     };
     struct confine_report report;
@@ -70,9 +94,11 @@ static int serve(void *data)
     struct err err = ERR_INIT;
     int status = EXIT_SUCCESS;
 
-    if (open_screen(place->held, &screen) < 0)
+    /* An earlier worker may have been killed while the desktop was asking. */
+    noticeboard_remove(&place->board, NOTICEBOARD_CALL);
+    if (open_screen(place, &screen) < 0)
         return EXIT_SUCCESS;
-    if (confine(&err) < 0 || screen_host_new(screen, &stop, &host) < 0)
+    if (confine(screen->ops->asks_first, &err) < 0 || screen_host_new(screen, &stop, &host) < 0)
         return EXIT_FAILURE;
     if (screen_host_serve(host, COMPANION_FD) < 0)
         status = DISPLAY_GONE;
@@ -96,9 +122,10 @@ static int open_board(struct place *place)
 static int check(struct err *err)
 {
     struct screen_held held = {0};
+    const struct screen_around around = {0};
     struct screen *screen = NULL;
     char why[SCREEN_WHY_BYTES];
-    int r = screen_open(&held, &screen, why, err);
+    int r = screen_open(&held, &around, &screen, why, err);
 
     puts(why);
     if (r == 0)

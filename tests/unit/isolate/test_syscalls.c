@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <termios.h>
@@ -146,6 +147,23 @@ static void what_is_not_on_the_list_is_refused(void **state)
 {
     (void)state;
     in_child(try_what_is_refused, NULL);
+}
+
+static void make_memory_to_share(void *data)
+{
+    int fd;
+
+    (void)data;
+    filter_for(&(struct syscalls_needs){.passes_messages = true, .shares_memory = true});
+    fd = memfd_create("shared", MFD_CLOEXEC);
+    expect(fd >= 0 && ftruncate(fd, 4096) == 0);
+    expect_errno(syscall(SYS_socket, AF_UNIX, SOCK_STREAM, 0), EPERM);
+}
+
+static void memory_to_share_is_made_where_it_is_needed(void **state)
+{
+    (void)state;
+    in_child(make_memory_to_share, NULL); /* elsewhere not: see above */
 }
 
 static void run_a_program(void *data)
@@ -415,6 +433,7 @@ static void attributes_are_for_those_who_change_files(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(what_is_not_on_the_list_is_refused),
+          cmocka_unit_test(memory_to_share_is_made_where_it_is_needed),
           cmocka_unit_test(starting_a_program_is_the_end),
           cmocka_unit_test(calls_by_another_table_are_the_end),
           cmocka_unit_test(threads_and_questions_are_allowed),

@@ -185,6 +185,19 @@ static void did(const char *notes)
     assert_string_equal(fake->notes.data, notes);
 }
 
+static void a_display_that_asks_is_left_alone_at_the_start(void **state)
+{
+    struct screen_ops asking = ops;
+
+    (void)state;
+    assert_int_equal(ask((struct screen_request){.action = SCREEN_START}, ""), 0);
+    asking.asks_first = true;
+    asking.monitors = NULL;
+    fake->base.ops = &asking;
+    assert_int_equal(ask((struct screen_request){.action = SCREEN_START}, ""), 0);
+    fake->base.ops = &ops;
+}
+
 static void without_a_picture_coordinates_are_the_screens(void **state)
 {
     (void)state;
@@ -389,7 +402,8 @@ static void what_is_out_of_bounds_is_refused(void **state)
 
 #define SCREEN(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-TEST_MAIN(SCREEN(without_a_picture_coordinates_are_the_screens),
+TEST_MAIN(SCREEN(a_display_that_asks_is_left_alone_at_the_start),
+          SCREEN(without_a_picture_coordinates_are_the_screens),
           SCREEN(with_a_size_they_are_the_primary_monitors),
           SCREEN(after_a_picture_they_are_its_own), SCREEN(a_region_is_cut_to_what_there_is),
           SCREEN(what_no_monitor_shows_is_not_clicked), SCREEN(after_a_stop_there_is_no_more_input),
