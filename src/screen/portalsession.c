@@ -506,10 +506,15 @@ static int append(sd_bus_message *message, const char *type, va_list args)
     for (const char *c = type; *c != '\0' && r >= 0; c++) {
         const char one[2] = {*c, '\0'};
 
-        if (*c == 'd')
-            r = sdbus.sd_bus_message_append(message, one, va_arg(args, double));
-        else
-            r = sdbus.sd_bus_message_append(message, one, va_arg(args, uint32_t));
+        if (*c == 'd') {
+            double place = va_arg(args, double);
+
+            r = sdbus.sd_bus_message_append(message, one, place);
+        } else {
+            uint32_t number = va_arg(args, uint32_t);
+
+            r = sdbus.sd_bus_message_append(message, one, number);
+        }
     }
     return r;
 }

@@ -389,8 +389,6 @@ static void offer(void)
 
 static void obey(const char *command)
 {
-    unsigned colour = 0;
-
     if (strcmp(command, "close") == 0) {
         expect(sd_bus_emit_signal(portal.bus, portal.session, "org.freedesktop.portal.Session",
                                   "Closed", NULL),
@@ -400,8 +398,8 @@ static void obey(const char *command)
     } else if (strcmp(command, "answer") == 0) {
         grant(portal.left_open);
         note("answered");
-    } else if (sscanf(command, "colour %x", &colour) == 1) {
-        fake_monitors[0].colour = colour;
+    } else if (strncmp(command, "colour ", 7) == 0) {
+        fake_monitors[0].colour = (unsigned)strtoul(command + 7, NULL, 16);
         note("painted");
     }
 }

@@ -2,6 +2,7 @@
 #include "fake_portal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -85,18 +86,17 @@ static void on_global(void *data, uint32_t id, uint32_t permissions, const char 
     const char *node = properties != NULL ? spa_dict_lookup(properties, PW_KEY_NODE_ID) : NULL;
     const char *direction =
         properties != NULL ? spa_dict_lookup(properties, PW_KEY_PORT_DIRECTION) : NULL;
-    unsigned number = 0;
 
     (void)data;
     (void)permissions;
     (void)version;
     if (strcmp(type, PW_TYPE_INTERFACE_Node) == 0 && name != NULL &&
-        sscanf(name, "gatehouse-%u", &number) == 1 && video.wish_count < 64) {
+        strncmp(name, "gatehouse-", 10) == 0 && video.wish_count < 64) {
         video.wishes[video.wish_count].node = id;
-        video.wishes[video.wish_count++].wants = number;
+        video.wishes[video.wish_count++].wants = (uint32_t)strtoul(name + 10, NULL, 10);
     } else if (strcmp(type, PW_TYPE_INTERFACE_Port) == 0 && node != NULL && direction != NULL &&
-               sscanf(node, "%u", &number) == 1 && video.port_count < 128) {
-        video.ports[video.port_count].node = number;
+               video.port_count < 128) {
+        video.ports[video.port_count].node = (uint32_t)strtoul(node, NULL, 10);
         video.ports[video.port_count].port = id;
         video.ports[video.port_count].is_linked = false;
         video.ports[video.port_count++].is_out = strcmp(direction, "out") == 0;
@@ -224,6 +224,22 @@ static bool are_all_known(void)
     return true;
 }
 
+/* WIDTHxHEIGHT+X+Y@SCALE:RRGGBB */
+static struct fake_monitor read_monitor(const char *text)
+{
+    int numbers[5];
+    char *end = NULL;
+
+    for (int i = 0; i < 5; i++)
+        numbers[i] = (int)strtol(i == 0 ? text : end + 1, &end, 10);
+    return (struct fake_monitor){.width = numbers[0],
+                                 .height = numbers[1],
+                                 .x = numbers[2],
+                                 .y = numbers[3],
+                                 .scale = numbers[4],
+                                 .colour = (unsigned)strtoul(end + 1, NULL, 16)};
+}
+
 bool fake_video_start(const char *socket, const char *form, char **monitors, int count)
 {
     struct timespec tick = {.tv_nsec = TICK_NS};
@@ -241,11 +257,8 @@ bool fake_video_start(const char *socket, const char *form, char **monitors, int
     video.registry = pw_core_get_registry(video.core, PW_VERSION_REGISTRY, 0);
     pw_registry_add_listener(video.registry, &video.listener, &registry_events, NULL);
     for (int i = 0; i < count; i++) {
-        struct fake_monitor *monitor = &fake_monitors[i];
-
-        if (sscanf(monitors[i], "%dx%d+%d+%d@%d:%x", &monitor->width, &monitor->height, &monitor->x,
-                   &monitor->y, &monitor->scale, &monitor->colour) != 6 ||
-            !add_stream(i))
+        fake_monitors[i] = read_monitor(monitors[i]);
+        if (!add_stream(i))
             return false;
         fake_video_count++;
     }

@@ -16,7 +16,7 @@ enum probe_status {
     PROBE_MISSING,
 };
 
-enum { PROBE_DETAIL_BYTES = 500 };
+enum { PROBE_DETAIL_BYTES = 800 };
 
 struct probe_finding {
     enum probe_status status;
