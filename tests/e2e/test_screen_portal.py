@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 import mcp_client
-from mcp_client import session_members
+from mcp_client import PATIENCE, session_members
 from screen_scene import OPEN, OnDisplay, pixels_of
 
 NEEDED = ("dbus-daemon", "pipewire")
@@ -234,6 +234,31 @@ class Asking(OnPortal):
         self.assertEqual(server.result(message["id"])["content"][0]["type"], "image")
         other.result(held["id"])
         self.assertIn("move 0 2 2", self.noted())
+
+    def test_stop_ends_a_question_and_nobody_is_asked_again(self):
+        self.start_portal("forged")
+        server = self.serve()
+        message = server.call_message("screen_screenshot", {})
+        server.send(message)
+        self.wait_for_note("Start")
+        self.assertIn("Stopped", self.run_program("stop"))
+        self.assertIn("the user has stopped", str(server.result(message["id"])))
+        self.assertEqual(self.noted()[-2:], ["Close request", "Close session"])
+        self.assertIn("the user has stopped", server.bad("screen_screenshot"))
+        self.assertEqual(self.noted().count("CreateSession"), 1)
+
+    def test_the_doctor_says_what_is_used_and_asks_nobody(self):
+        self.start_portal()
+        self.assertRegex(self.run_program("doctor"), r"WAYLAND_DISPLAY is not set[^;]*;\s+the\s+desktop\s+portal\s+is\s+used")
+        self.assertEqual(self.noted(), ["ready"])
+        # X11 alone shows everything, and asks nobody.
+        self.assertRegex(self.run_program("doctor", DISPLAY=":99"), r"there\s+is\s+an\s+X\s+server\s+without\s+Wayland")
+
+    def run_program(self, *words, **variables):
+        done = subprocess.run([mcp_client.GATEHOUSE, *words], capture_output=True, text=True, timeout=PATIENCE, env={
+            "HOME": str(self.state), "XDG_STATE_HOME": str(self.state), "PATH": "/usr/bin:/bin",
+            "DBUS_SESSION_BUS_ADDRESS": self.environment["DBUS_SESSION_BUS_ADDRESS"], **variables})
+        return done.stdout
 
     def test_a_refusal_is_told(self):
         self.start_portal("refuses")

@@ -228,16 +228,19 @@ static bool are_all_known(void)
 static struct fake_monitor read_monitor(const char *text)
 {
     int numbers[5];
-    char *end = NULL;
 
-    for (int i = 0; i < 5; i++)
-        numbers[i] = (int)strtol(i == 0 ? text : end + 1, &end, 10);
+    for (int i = 0; i < 5; i++) {
+        char *end;
+
+        numbers[i] = (int)strtol(text, &end, 10);
+        text = *end != '\0' ? end + 1 : end;
+    }
     return (struct fake_monitor){.width = numbers[0],
                                  .height = numbers[1],
                                  .x = numbers[2],
                                  .y = numbers[3],
                                  .scale = numbers[4],
-                                 .colour = (unsigned)strtoul(end + 1, NULL, 16)};
+                                 .colour = (unsigned)strtoul(text, NULL, 16)};
 }
 
 bool fake_video_start(const char *socket, const char *form, char **monitors, int count)
