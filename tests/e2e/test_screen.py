@@ -133,10 +133,12 @@ class Seeing(OnScreen):
             return found["status"], found["detail"]
 
         self.assertEqual(look(DISPLAY=self.display),
-                         ("ok", "Wayland cannot be used (WAYLAND_DISPLAY is not set); X11 is used"))
+                         ("ok", "Wayland cannot be used (WAYLAND_DISPLAY is not set); the desktop portal cannot be used "
+                                "(there is an X server without Wayland); X11 is used"))
         status, detail = look(WAYLAND_DISPLAY=str(self.room / "none"))
         self.assertEqual(status, "limited")
         self.assertIn("there is no Wayland compositor", detail)
+        self.assertIn("there is no session bus", detail)
         self.assertIn("X11 cannot be used (DISPLAY is not set)", detail)
 
     def test_a_display_that_goes_away_may_come_back(self):
