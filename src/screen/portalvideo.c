@@ -35,6 +35,7 @@ enum { PIXEL_BYTES = 4, MAX_SIDE = 1 << 15, MAX_RATE = 240, POD_BYTES = 1024 };
     X(pw_context_destroy)                                                                          \
     X(pw_context_get_data_loop)                                                                    \
     X(pw_context_load_module)                                                                      \
+    X(pw_context_load_spa_handle)                                                                  \
     X(pw_context_new)                                                                              \
     X(pw_core_disconnect)                                                                          \
     X(pw_data_loop_start)                                                                          \
@@ -50,7 +51,8 @@ enum { PIXEL_BYTES = 4, MAX_SIDE = 1 << 15, MAX_RATE = 240, POD_BYTES = 1024 };
     X(pw_stream_destroy)                                                                           \
     X(pw_stream_new)                                                                               \
     X(pw_stream_queue_buffer)                                                                      \
-    X(pw_stream_update_params)
+    X(pw_stream_update_params)                                                                     \
+    X(pw_unload_spa_handle)
 
 static struct {
 #define X(name) __typeof__(name) *name;
@@ -224,6 +226,26 @@ static const struct pw_core_events core_events = {
 
 /* ---- opening ---- */
 
+/*
+ * Since version 1, streams of pictures need this module and a plugin that it loads with the first
+ * one. A confined process finds it if it was loaded before, and never unloaded: a plugin without
+ * something to adapt fails to start, but stays.
+ */
+static void load_adapter(struct portalvideo *video)
+{
+    const struct spa_dict_item plugin =
+        SPA_DICT_ITEM_INIT(SPA_KEY_LIBRARY_NAME, "videoconvert/libspa-videoconvert");
+    const struct spa_dict info = SPA_DICT_INIT(&plugin, 1);
+    struct spa_handle *handle;
+
+    if (library.pw_context_load_module(video->context, "libpipewire-module-adapter", NULL, NULL) ==
+        NULL)
+        return;
+    handle = library.pw_context_load_spa_handle(video->context, "video.adapt", &info);
+    if (handle != NULL)
+        (void)library.pw_unload_spa_handle(handle);
+}
+
 static int open_context(struct portalvideo *video, struct err *err)
 {
     static const char *const modules[] = {"libpipewire-module-protocol-native",
@@ -241,6 +263,7 @@ static int open_context(struct portalvideo *video, struct err *err)
             return err_set(err, ERR_UNSUPPORTED,
                            "%s cannot be loaded: are the modules of PipeWire installed?",
                            modules[i]);
+    load_adapter(video);
     /* A process is confined before it has threads. */
     library.pw_data_loop_stop(library.pw_context_get_data_loop(video->context));
     pw_loop_enter(video->loop);
@@ -255,6 +278,7 @@ int portalvideo_new(struct portalvideo **out_video, struct err *err)
 
     if (!load())
         return err_set(err, ERR_UNSUPPORTED, "%s cannot be loaded: is it installed?", LIBRARY);
+    (void)setenv("PIPEWIRE_DLCLOSE", "false", 1);
     library.pw_init(NULL, NULL);
     library.pw_log_set_level(SPA_LOG_LEVEL_NONE); /* the errors that we return say it */
     video = calloc(1, sizeof(*video));

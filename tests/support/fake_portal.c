@@ -37,7 +37,7 @@ static bool is_manner(const char *manner)
     return strcmp(portal.manner, manner) == 0;
 }
 
-static void note(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 {
     va_list args;
 
