@@ -281,6 +281,11 @@ int cdp_finish(struct cdp *cdp, struct cdp_command *command, int64_t deadline_ms
     return r;
 }
 
+bool cdp_is_done(const struct cdp_command *command)
+{
+    return command->is_done;
+}
+
 void cdp_forget(struct cdp *cdp, struct cdp_command *command)
 {
     if (command->is_done)

@@ -80,6 +80,8 @@ void cdp_answer_done(struct cdp_answer *answer);
 int cdp_finish(struct cdp *cdp, struct cdp_command *command, int64_t deadline_ms,
                bool (*is_over)(void *data), void *data, struct cdp_answer *out_answer,
                struct err *err);
+/* Whether its answer has come, or none will. */
+bool cdp_is_done(const struct cdp_command *command);
 void cdp_forget(struct cdp *cdp, struct cdp_command *command);
 /* `on_answer` will be called, unless the connection ends. */
 void cdp_watch(struct cdp *cdp, struct cdp_command *command);

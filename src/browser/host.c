@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 enum {
     READ_BYTES = 256 << 10,
     OUTLET_BYTES = 256 << 20,
+    OUTLET_PARTS = 8, /* in one piece; more follow */
     CALL_ARENA_BYTES = 256 << 20,
     RESULT_BYTES = 128 << 20,
     PARAMS_BYTES = 64 << 20,
@@ -45,21 +47,39 @@ static void write_some(struct outlet *outlet, struct str *bytes)
     }
 }
 
+/* In one piece, so that the reader wakes once; returns how much of it went. */
+static size_t write_parts(struct outlet *outlet, const struct str *parts, size_t count)
+{
+    struct iovec pieces[OUTLET_PARTS];
+    ssize_t sent;
+
+    if (count > OUTLET_PARTS)
+        count = OUTLET_PARTS;
+    for (size_t i = 0; i < count; i++)
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): writev() only reads, but does not say so */
+        pieces[i] = (struct iovec){(void *)(uintptr_t)parts[i].ptr, parts[i].len};
+    do
+        sent = writev(outlet->fd, pieces, (int)count);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0)
+        outlet->is_broken = errno != EAGAIN;
+    return sent > 0 ? (size_t)sent : 0;
+}
+
 int outlet_send(struct outlet *outlet, const struct str *parts, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct str rest = parts[i];
-        int r;
+    size_t sent = outlet->bytes.len == 0 ? write_parts(outlet, parts, count) : 0;
+    int r = 0;
 
-        if (outlet->bytes.len == 0)
-            write_some(outlet, &rest);
-        if (outlet->is_broken)
-            return ERR_CONNECTION_LOST;
-        r = buf_append_str(&outlet->bytes, rest);
-        if (r < 0)
-            return r;
+    if (outlet->is_broken)
+        return ERR_CONNECTION_LOST;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        size_t gone = sent < parts[i].len ? sent : parts[i].len;
+
+        sent -= gone;
+        r = buf_append_str(&outlet->bytes, str_slice(parts[i], gone, parts[i].len));
     }
-    return 0;
+    return r;
 }
 
 void outlet_flush(struct outlet *outlet)
@@ -318,23 +338,30 @@ static int explain_over(const struct call *call, int r, struct err *err)
     return r;
 }
 
+int await(struct call *call, struct cdp_command *command, int64_t ms, struct cdp_answer *out_answer,
+          struct err *err)
+{
+    int64_t deadline_ms = monitor_now_ms() + ms;
+    int r;
+
+    if (deadline_ms > call->deadline_ms)
+        deadline_ms = call->deadline_ms;
+    r = cdp_finish(call->link->cdp, command, deadline_ms, call_is_over, call, out_answer, err);
+    return explain_over(call, r, err);
+}
+
 static int ask_list(struct call *call, const char *session, const char *method, int64_t ms,
                     struct cdp_answer *out_answer, struct err *err, const char *pattern,
                     va_list values)
 {
     cleanup_buf struct buf params = BUF_INIT(PARAMS_BYTES);
     struct cdp_command *command;
-    int64_t deadline_ms = monitor_now_ms() + ms;
     int r = jsonf_list(&params, pattern, values);
 
     if (r < 0)
         return err_set_plain(err, r);
-    if (deadline_ms > call->deadline_ms)
-        deadline_ms = call->deadline_ms;
     r = cdp_begin(call->link->cdp, str_from(session), method, buf_view(&params), &command, err);
-    if (r == 0)
-        r = cdp_finish(call->link->cdp, command, deadline_ms, call_is_over, call, out_answer, err);
-    return explain_over(call, r, err);
+    return r == 0 ? await(call, command, ms, out_answer, err) : r;
 }
 
 int ask(struct call *call, const char *session, const char *method, struct cdp_answer *out_answer,
@@ -567,16 +594,12 @@ static void free_call(struct call *call)
     free(call);
 }
 
-/* The thread of a call. */
-static void *live_call(void *data)
+static void live_call(struct call *call)
 {
-    struct call *call = data;
     struct host *host = call->host;
     struct err err = ERR_INIT;
-    int r;
+    int r = run_tool(call, &err);
 
-    monitor_enter(&host->monitor);
-    r = run_tool(call, &err);
     if (r < 0 && err.code == 0)
         err_set_plain(&err, r);
     host_tell_pages(host); /* before the result, so that the front end knows where the page is */
@@ -585,11 +608,47 @@ static void *live_call(void *data)
     host->call_count--;
     free_call(call);
     monitor_tell(&host->monitor);
-    monitor_leave(&host->monitor);
+}
+
+static struct call *take_call(struct host *host)
+{
+    list_each (node, &host->calls) {
+        struct call *call = list_entry(node, struct call, node);
+
+        if (call->is_taken)
+            continue;
+        call->is_taken = true;
+        host->waiting_count--;
+        return call;
+    }
     return NULL;
 }
 
-static int start_thread(struct call *call)
+/* A thread lives one call after the other: a new one for each would cost more than some calls. */
+static void *live_calls(void *data)
+{
+    struct host *host = data;
+
+    monitor_enter(&host->monitor);
+    while (true) {
+        struct call *call = take_call(host);
+
+        if (call != NULL) {
+            live_call(call);
+        } else if (host->is_over || host->parked_count >= MAX_PARKED) {
+            break;
+        } else {
+            host->parked_count++;
+            monitor_park(&host->monitor);
+            host->parked_count--;
+        }
+    }
+    host->thread_count--;
+    monitor_leave_for_good(&host->monitor);
+    return NULL;
+}
+
+static int start_thread(struct host *host)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -599,8 +658,9 @@ static int start_thread(struct call *call)
         return ERR_NO_MEMORY;
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    r = pthread_create(&thread, &attributes, live_call, call);
+    r = pthread_create(&thread, &attributes, live_calls, host);
     pthread_attr_destroy(&attributes);
+    host->thread_count += r == 0;
     return r == 0 ? 0 : ERR_BUSY;
 }
 
@@ -633,12 +693,26 @@ static void begin_call(struct host *host, struct call *parsed, int64_t id)
     buf_init(&call->secret, SECRET_TEXT_MAX_BYTES + 1);
     list_append(&host->calls, &call->node);
     host->call_count++;
-    if (start_thread(call) < 0) {
+    host->waiting_count++;
+    if (host->parked_count >= host->waiting_count) {
+        monitor_want_one(&host->monitor);
+    } else if (start_thread(host) < 0) {
         list_remove(&call->node);
         host->call_count--;
+        host->waiting_count--;
         refuse_call(host, id, ERR_BUSY);
         free_call(call);
     }
+}
+
+static void cancel_call(struct host *host, int64_t id)
+{
+    list_each (node, &host->calls) {
+        struct call *call = list_entry(node, struct call, node);
+
+        call->is_cancelled = call->is_cancelled || call->id == id;
+    }
+    monitor_tell(&host->monitor);
 }
 
 static int take_message(struct host *host, struct str text)
@@ -659,14 +733,9 @@ static int take_message(struct host *host, struct str text)
     else if (r == 0 && json_get_int(parsed.message, STR("verdict"), &id))
         host_take_verdict(host, id, flag_of(parsed.message, "allowed"));
     else if (r == 0 && json_get_int(parsed.message, STR("cancel"), &id))
-        list_each (node, &host->calls) {
-            struct call *call = list_entry(node, struct call, node);
-
-            call->is_cancelled = call->is_cancelled || call->id == id;
-        }
+        cancel_call(host, id);
     arena_done(&parsed.arena);
     free(parsed.text);
-    monitor_tell(&host->monitor);
     return r;
 }
 
@@ -772,7 +841,8 @@ static void end_calls(struct host *host)
     list_each (node, &host->calls)
         list_entry(node, struct call, node)->is_cancelled = true;
     monitor_tell(&host->monitor);
-    while (host->call_count > 0 && monitor_wait(&host->monitor, deadline_ms))
+    monitor_want_all(&host->monitor);
+    while (host->thread_count > 0 && monitor_wait(&host->monitor, deadline_ms))
         ;
 }
 
@@ -813,7 +883,7 @@ int browser_host_serve(const struct browser_host_config *config, struct err *err
     while (look(host, room) == 0)
         ;
     end_calls(host);
-    is_alone = host->call_count == 0;
+    is_alone = host->thread_count == 0;
     monitor_leave(&host->monitor);
     /* What a thread that hangs may still use stays: the process ends now. */
     if (is_alone)

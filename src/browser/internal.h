@@ -30,6 +30,7 @@ enum {
     MAX_PAGES = 64,
     MAX_FRAMES = 1024,
     MAX_CALLS = 64,
+    MAX_PARKED = 4,     /* threads that wait for a call */
     MAX_MESSAGES = 300, /* of the console, of a page */
     MAX_REQUESTS = 500, /* of a page */
     MAX_PAST = 8,       /* documents of a page that are remembered */
@@ -203,6 +204,9 @@ struct host {
     struct page *active;
     struct list calls;
     size_t call_count;
+    size_t waiting_count; /* of those that no thread has taken */
+    size_t thread_count;
+    size_t parked_count;
     struct list checks;
     int64_t last_check;
     struct download downloads[MAX_DOWNLOADS];
@@ -223,6 +227,7 @@ struct call {
     struct link *link;
     struct page *page;
     int64_t deadline_ms;
+    bool is_taken; /* by a thread */
     bool is_cancelled;
     bool heeds_dialog; /* a dialog ends its waiting */
     bool heeds_defect; /* a page that is given up, the same */
@@ -315,6 +320,9 @@ int ask(struct call *call, const char *session, const char *method, struct cdp_a
 /* Same, for a command that may take longer than others. */
 int ask_within(struct call *call, const char *session, const char *method, int64_t ms,
                struct cdp_answer *out_answer, struct err *err, const char *pattern, ...);
+/* Waits for the answer to a command that was begun. */
+int await(struct call *call, struct cdp_command *command, int64_t ms, struct cdp_answer *out_answer,
+          struct err *err);
 
 /*
  * Asks the other half (browser/keeper.h). The answer lives as long as `room` and the call;
@@ -345,6 +353,9 @@ int script(struct call *call, const struct place *place, const char *name, int64
            struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
            const char *pattern, ...);
 
+/* Begins to call it, for whoever looks at the answer himself. */
+int script_begin(struct call *call, const struct place *place, const char *name,
+                 struct cdp_command **out_command, struct err *err, const char *pattern, ...);
 /* What a script evaluated to; NULL: nothing. */
 const struct json_value *value_of(const struct cdp_answer *answer);
 
@@ -365,6 +376,8 @@ struct mark {
 void mark_now(const struct page *page, struct mark *out_mark);
 /* Until what the action caused has happened. */
 int settle(struct call *call, const struct mark *mark, struct err *err);
+/* Same, if the page has had a task since the action. */
+int settle_now(struct call *call, const struct mark *mark, struct err *err);
 /*
  * Until the page has got so far; "load", "domcontentloaded", "networkidle". If it goes on to
  * another document, that one is waited for, but no longer than `going_ms`.

@@ -47,8 +47,10 @@ struct window_place {
 
 #define SCRATCH_BYTES (UINT64_C(2) << 30) /* shared memory of the browser's parts, too */
 
+/* The one about input: what a page does after a click would wait for its next frame. */
 static const char without_features[] =
-    "--disable-features=MediaRouter,OptimizationHints,Translate,InterestFeedContentSuggestions,"
+    "--disable-features=DeferRendererTasksAfterInput,MediaRouter,OptimizationHints,Translate,"
+    "InterestFeedContentSuggestions,"
     "CertificateTransparencyComponentUpdater,DialMediaRouteProvider,PreloadTopChromeWebUI";
 
 struct browser_keeper {

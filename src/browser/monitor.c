@@ -12,6 +12,7 @@ int monitor_init(struct monitor *monitor)
     pthread_condattr_t attributes;
     int r;
 
+    monitor->has_news = false;
     if (pthread_condattr_init(&attributes) != 0)
         return ERR_NO_MEMORY;
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -19,16 +20,16 @@ int monitor_init(struct monitor *monitor)
     pthread_condattr_destroy(&attributes);
     if (r != 0)
         return ERR_NO_MEMORY;
-    if (pthread_mutex_init(&monitor->mutex, NULL) != 0) {
-        pthread_cond_destroy(&monitor->changed);
-        return ERR_NO_MEMORY;
-    }
+    /* Of the plain kinds, which cannot fail here. */
+    (void)pthread_cond_init(&monitor->wanted, NULL);
+    (void)pthread_mutex_init(&monitor->mutex, NULL);
     return 0;
 }
 
 void monitor_done(struct monitor *monitor)
 {
     pthread_mutex_destroy(&monitor->mutex);
+    pthread_cond_destroy(&monitor->wanted);
     pthread_cond_destroy(&monitor->changed);
 }
 
@@ -37,14 +38,34 @@ void monitor_enter(struct monitor *monitor)
     pthread_mutex_lock(&monitor->mutex);
 }
 
+/* After unlocking: whoever is woken inside would have to wait for the lock again. */
 void monitor_leave(struct monitor *monitor)
 {
+    bool tells = monitor->has_news;
+
+    monitor->has_news = false;
+    pthread_mutex_unlock(&monitor->mutex);
+    if (tells)
+        pthread_cond_broadcast(&monitor->changed);
+}
+
+void monitor_leave_for_good(struct monitor *monitor)
+{
+    monitor->has_news = false;
+    pthread_cond_broadcast(&monitor->changed);
     pthread_mutex_unlock(&monitor->mutex);
 }
 
 void monitor_tell(struct monitor *monitor)
 {
-    pthread_cond_broadcast(&monitor->changed);
+    monitor->has_news = true;
+}
+
+static void tell_now(struct monitor *monitor)
+{
+    if (monitor->has_news)
+        pthread_cond_broadcast(&monitor->changed);
+    monitor->has_news = false;
 }
 
 bool monitor_wait(struct monitor *monitor, int64_t deadline_ms)
@@ -54,8 +75,25 @@ bool monitor_wait(struct monitor *monitor, int64_t deadline_ms)
 
     if (left <= 0)
         return false;
+    tell_now(monitor);
     until = clock_after_ms(left);
     return pthread_cond_timedwait(&monitor->changed, &monitor->mutex, &until) != ETIMEDOUT;
+}
+
+void monitor_park(struct monitor *monitor)
+{
+    tell_now(monitor);
+    pthread_cond_wait(&monitor->wanted, &monitor->mutex);
+}
+
+void monitor_want_one(struct monitor *monitor)
+{
+    pthread_cond_signal(&monitor->wanted);
+}
+
+void monitor_want_all(struct monitor *monitor)
+{
+    pthread_cond_broadcast(&monitor->wanted);
 }
 
 int64_t monitor_now_ms(void)

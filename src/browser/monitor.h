@@ -14,17 +14,26 @@
 struct monitor {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
+    pthread_cond_t wanted; /* one of those that are parked */
+    bool has_news;         /* to tell by whoever leaves */
 };
 
 int monitor_init(struct monitor *monitor);
 void monitor_done(struct monitor *monitor);
 void monitor_enter(struct monitor *monitor);
 void monitor_leave(struct monitor *monitor);
+/* Same, if another thread may free the monitor when it sees what this one did. */
+void monitor_leave_for_good(struct monitor *monitor);
 
-/* Something happened that a call may wait for. */
+/* Something happened that a call may wait for: it is told when this thread leaves or waits. */
 void monitor_tell(struct monitor *monitor);
 /* Waits, outside the monitor, until something happens. False: the moment has come. */
 bool monitor_wait(struct monitor *monitor, int64_t deadline_ms);
+
+/* Waits, outside the monitor, until this thread is wanted. It may also come back for nothing. */
+void monitor_park(struct monitor *monitor);
+void monitor_want_one(struct monitor *monitor);
+void monitor_want_all(struct monitor *monitor);
 
 /* By the system's monotonic clock. */
 int64_t monitor_now_ms(void);

@@ -174,28 +174,54 @@ static int explain_exception(const struct json_value *details, struct err *err)
     return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(words));
 }
 
+static int script_list(struct call *call, const struct place *place, const char *name,
+                       struct cdp_command **out_command, struct err *err, const char *pattern,
+                       va_list values)
+{
+    cleanup_buf struct buf params = BUF_INIT(OPTIONS_BYTES);
+    int r = jsonf(&params,
+                  "{\"functionDeclaration\":\"function(n,o){return gatehouse.run(n,o)}\","
+                  "\"executionContextId\":%d,\"returnByValue\":true,\"awaitPromise\":true,"
+                  "\"arguments\":[{\"value\":%z},{\"value\":",
+                  place->context, name);
+
+    if (r == 0)
+        r = jsonf_list(&params, pattern, values);
+    if (r == 0)
+        r = buf_append_str(&params, STR("}]}"));
+    return r < 0 ? err_set_plain(err, r)
+                 : cdp_begin(call->link->cdp, str_from(place->session), "Runtime.callFunctionOn",
+                             buf_view(&params), out_command, err);
+}
+
+int script_begin(struct call *call, const struct place *place, const char *name,
+                 struct cdp_command **out_command, struct err *err, const char *pattern, ...)
+{
+    va_list values;
+    int r;
+
+    va_start(values, pattern);
+    r = script_list(call, place, name, out_command, err, pattern, values);
+    va_end(values);
+    return r;
+}
+
 int script(struct call *call, const struct place *place, const char *name, int64_t ms,
            struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
            const char *pattern, ...)
 {
-    cleanup_buf struct buf options = BUF_INIT(OPTIONS_BYTES);
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    struct cdp_command *command;
     const struct json_value *result;
     const struct json_value *error;
     va_list values;
     int r;
 
     va_start(values, pattern);
-    r = jsonf_list(&options, pattern, values);
+    r = script_list(call, place, name, &command, err, pattern, values);
     va_end(values);
-    if (r < 0)
-        return err_set_plain(err, r);
-    r = ask_within(call, place->session, "Runtime.callFunctionOn", ms + SCRIPT_SLACK_MS, &answer,
-                   err,
-                   "{\"functionDeclaration\":\"function(n,o){return gatehouse.run(n,o)}\","
-                   "\"executionContextId\":%d,\"returnByValue\":true,\"awaitPromise\":true,"
-                   "\"arguments\":[{\"value\":%z},{\"value\":%r}]}",
-                   place->context, name, buf_view(&options));
+    if (r == 0)
+        r = await(call, command, ms + SCRIPT_SLACK_MS, &answer, err);
     if (r < 0)
         return r;
     if (json_get(answer.result, STR("exceptionDetails")) != NULL)
@@ -280,11 +306,15 @@ static int let_it_react(struct call *call, struct err *err)
 
 int settle(struct call *call, const struct mark *mark, struct err *err)
 {
-    int64_t now = monitor_now_ms();
     int r = let_it_react(call, err);
 
-    if (r < 0)
-        return r;
+    return r == 0 ? settle_now(call, mark, err) : r;
+}
+
+int settle_now(struct call *call, const struct mark *mark, struct err *err)
+{
+    int64_t now = monitor_now_ms();
+
     while (!is_settled(call->page, mark)) {
         bool is_going = call->page->goings != mark->goings;
         int64_t limit = now + (is_going ? SETTLE_NAVIGATION_MS : SETTLE_REQUESTS_MS);

