@@ -37,7 +37,7 @@ function nextChange(ms) {
 async function until(timeoutMs, look) {
   const end = performance.now() + timeoutMs;
   for (;;) {
-    rootAnswers = new Map();
+    forgetAnswers();
     let failure;
     try {
       return await look();

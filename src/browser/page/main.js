@@ -17,7 +17,7 @@ function failed(problem) {
 }
 
 function run(name, options) {
-  rootAnswers = new Map();
+  forgetAnswers();
   try {
     const work = FUNCTIONS.get(name);
     if (work === undefined) throw new Failure("badArgument", `there is no function ${quote(String(name), 40)}`);

@@ -85,6 +85,12 @@ function rootDoes(root) {
 // Answers are kept during one call of the script: nothing changes meanwhile.
 let rootAnswers = new Map();
 
+function forgetAnswers() {
+  rootAnswers = new Map();
+  parentAnswers = new Map();
+  parentsAsked = 0;
+}
+
 function rootMay(element, what) {
   const root = rootOf(element);
   if (root !== page && !(root instanceof ShadowRoot)) return false;
@@ -249,6 +255,8 @@ function childText(element, tag, search) {
 
 // The last resort.
 function tooltip(element) {
+  // An empty alternative is an answer: the picture says nothing.
+  if (localName(element) === "img" && attribute(element, "alt") === "") return "";
   const title = tidy(attributeOr(element, "title", ""));
   if (title !== "" || !isHtml(element)) return title;
   const tag = localName(element);
@@ -297,7 +305,9 @@ function alternativeText(element, search, isRoot) {
     if (native !== "") return native;
   }
   // A part of a name counts with its text, whatever its role is; an option's text is no matter of its select.
-  if (NAMED_BY_CONTENT.has(role) || !isRoot || search.inReference || search.isLabel || search.isPart) {
+  // What a text area contains is its value, whatever role it has.
+  const isContent = !(isRoot && localName(element) === "textarea");
+  if (isContent && (NAMED_BY_CONTENT.has(role) || !isRoot || search.inReference || search.isLabel || search.isPart)) {
     const text = contentText(element, search);
     if (text.trim() !== "" || (!isRoot && text !== "")) return text;
   } else if (LEGENDS.has(localName(element))) {

@@ -24,7 +24,14 @@ const GLOBAL_ARIA = `aria-atomic aria-busy aria-controls aria-current aria-descr
   aria-flowto aria-grabbed aria-hidden aria-keyshortcuts aria-label aria-labelledby aria-live aria-owns
   aria-relevant aria-roledescription`.split(/\s+/);
 
-const SECTIONING = "article, aside, main, nav, section, [role=article], [role=complementary], [role=main], [role=navigation], [role=region]";
+const SECTIONING = "article, aside, main, nav, section, [role]";
+const SECTIONS = words("article aside main nav section");
+const SECTION_ROLES = words("article complementary main navigation region");
+const LISTS = words("menu ol ul"); // also if they are something else themselves
+const MAX_BETWEEN = 50;
+const MAX_ASKED = 20;
+// Roles that count only inside others.
+const PARENT_ROLES = { listitem: words("list"), option: words("listbox") };
 
 const INPUT_ROLES = {
   button: "button", submit: "button", reset: "button", image: "button", file: "button",
@@ -54,10 +61,49 @@ function explicitRole(element) {
     const role = SYNONYMS[word] ?? word;
     if (!ROLES.has(role)) continue;
     // A region or form needs a name.
-    if ((role === "region" || role === "form") && authorName(element) === "") continue;
+    if ((role === "region" || role === "form") && !hasAuthorName(element)) continue;
+    if (PARENT_ROLES[role] !== undefined && !hasParentRole(element, role)) continue;
     return role;
   }
   return null;
+}
+
+// Whether somebody means to name it: what a reference leads to is not asked, since it may lead back here.
+const hasAuthorName = (element) => referenced(element, "aria-labelledby", "ariaLabelledByElements").length > 0 || authorName(element) !== "";
+
+// The parent in the tree: an element that owns it, or the one around it.
+function treeParent(element) {
+  const id = attribute(element, "id");
+  const root = id === null || id === "" ? null : rootOf(element);
+  const owners = root === null || queryAll[nodeType(root)] === undefined ? [] : queryAll[nodeType(root)](root, `[aria-owns~="${CSS.escape(id)}"]`);
+  return owners.length > 0 ? owners[0] : composedParent(element);
+}
+
+function findParentRole(element, role) {
+  for (let at = treeParent(element), steps = 0; at !== null && steps < MAX_BETWEEN; at = treeParent(at), steps++) {
+    const around = roleOf(at);
+    if (PARENT_ROLES[role].has(around) || (around === "group" && explicitRole(at) === "group")) return true;
+    if (role === "listitem" && steps === 0 && LISTS.has(localName(at))) return true;
+    if (around !== "none" && (around !== "generic" || hasGlobalAria(at))) return false;
+  }
+  return false;
+}
+
+// The roles of what is around may depend on what is around that: answers are kept during one call of the script, and a
+// page that nests such elements without end gets the answer no.
+let parentAnswers = new Map();
+let parentsAsked = 0;
+
+function hasParentRole(element, role) {
+  const known = parentAnswers.get(element);
+  if (known?.role === role) return known.answer;
+  if (parentsAsked >= MAX_ASKED) return false;
+  const answer = { role, answer: false }; // also if it is its own parent
+  parentAnswers.set(element, answer);
+  parentsAsked++;
+  answer.answer = findParentRole(element, role);
+  parentsAsked--;
+  return answer.answer;
 }
 
 function isFocusable(element) {
@@ -110,9 +156,12 @@ function headerRole(header) {
 function tablePartRole(element, tag) {
   const table = tableOf(element);
   if (table === null) return tag === "td" || tag === "th" ? "cell" : "generic";
-  const role = explicitRole(table);
-  if (role === "none" && roleOf(table) === "none") return "generic";
+  const given = explicitRole(table);
+  const role = given === "none" && roleOf(table) !== "none" ? null : given;
+  if (role === "none") return "generic";
+  if (tag === "caption") return "caption";
   if (role !== null && role !== "table" && role !== "grid" && role !== "treegrid") return "generic";
+  if ((tag === "td" || tag === "th") && localName(parentNode(element)) === "tr" && roleOf(parentNode(element)) !== "row") return "generic";
   if (tag === "td") return role === "grid" || role === "treegrid" ? "gridcell" : "cell";
   return tag === "th" ? headerRole(element) : TAG_ROLES[tag];
 }
@@ -134,7 +183,7 @@ function inputRole(input) {
 
 function imageRole(image) {
   if (attribute(image, "alt") !== "") return "img";
-  return isFocusable(image) || hasGlobalAria(image) || attributeOr(image, "title", "") !== "" ? "img" : "none";
+  return isFocusable(image) || hasGlobalAria(image) || hasAttribute(image, "aria-hidden") || attributeOr(image, "title", "") !== "" ? "img" : "none";
 }
 
 const isListbox = (select) => hasAttribute(select, "multiple") || Number(attribute(select, "size")) > 1;
@@ -154,10 +203,10 @@ function nativeRole(element) {
   if (TABLE_PARTS.has(tag)) return tablePartRole(element, tag);
   switch (tag) {
     case "a": case "area": return hasAttribute(element, "href") ? "link" : "generic";
-    case "aside": return isInside(element) && authorName(element) === "" ? "generic" : "complementary";
-    case "footer": return isInside(element) ? "generic" : "contentinfo";
-    case "header": return isInside(element) ? "generic" : "banner";
-    case "section": return authorName(element) === "" ? "generic" : "region";
+    case "aside": return isInSection(element, "main") && !hasAuthorName(element) ? "generic" : "complementary";
+    case "footer": return isInSection(element) ? "generic" : "contentinfo";
+    case "header": return isInSection(element) ? "generic" : "banner";
+    case "section": return hasAuthorName(element) ? "region" : "generic";
     case "img": return imageRole(element);
     case "input": return inputRole(element);
     case "li": return listItemRole(element);
@@ -173,13 +222,27 @@ function rootHost(node) {
   return root instanceof ShadowRoot ? hostOf(root) : null;
 }
 
-function isInside(element) {
-  for (let at = composedParent(element); at !== null; at = rootHost(at)) if (closest(at, SECTIONING) !== null) return true;
+// An element with a role of its own is no section because of its tag.
+function isSection(element, except) {
+  const role = explicitRole(element);
+  if (role === null) return SECTIONS.has(localName(element)) && localName(element) !== except;
+  return SECTION_ROLES.has(role) && role !== except;
+}
+
+function isInSection(element, except) {
+  for (let at = composedParent(element); at !== null; at = rootHost(at)) {
+    for (let found = closest(at, SECTIONING); found !== null; found = nextSection(found)) if (isSection(found, except)) return true;
+  }
   return false;
 }
 
+function nextSection(element) {
+  const parent = parentNode(element);
+  return parent !== null && isElement(parent) ? closest(parent, SECTIONING) : null;
+}
+
 function foreignRole(element, tag) {
-  if (tag === "svg") return foreignTitle(element) !== "" || authorName(element) !== "" ? "img" : "generic";
+  if (tag === "svg") return foreignTitle(element) !== "" || hasAuthorName(element) ? "img" : "generic";
   if (tag === "math") return "math";
   if (tag === "a" && (hasAttribute(element, "href") || hasAttribute(element, "xlink:href"))) return "link";
   if (tag === "image") return "img";
