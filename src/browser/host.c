@@ -68,7 +68,8 @@ static size_t write_parts(struct outlet *outlet, const struct str *parts, size_t
 
 int outlet_send(struct outlet *outlet, const struct str *parts, size_t count)
 {
-    size_t sent = outlet->bytes.len == 0 ? write_parts(outlet, parts, count) : 0;
+    size_t sent =
+        outlet->bytes.len == 0 && !outlet->is_held ? write_parts(outlet, parts, count) : 0;
     int r = 0;
 
     if (outlet->is_broken)
@@ -126,7 +127,7 @@ static int send_parts(void *data, const struct str *parts, size_t count)
     struct host *host = data;
     int r = outlet_send(&host->link->out, parts, count);
 
-    if (host->link->out.bytes.len > 0)
+    if (host->link->out.bytes.len > 0 && !host->link->out.is_held)
         wake(host);
     return r;
 }
@@ -142,6 +143,22 @@ static int link_send(void *data, struct str message)
         return relay_send(host, message);
     return host->link->socket != NULL ? browser_socket_send(host->link->socket, message)
                                       : send_parts(host, parts, array_size(parts));
+}
+
+void call_hold(struct call *call)
+{
+    call->link->out.is_held = true;
+}
+
+void call_release(struct call *call)
+{
+    struct outlet *out = &call->link->out;
+
+    out->is_held = false;
+    if (out->fd >= 0)
+        outlet_flush(out);
+    if (out->bytes.len > 0)
+        wake(call->host);
 }
 
 void link_unref(struct link *link)

@@ -48,6 +48,7 @@ struct outlet {
     int fd;
     struct buf bytes;
     bool is_broken;
+    bool is_held; /* what is sent waits for more */
 };
 
 int outlet_send(struct outlet *outlet, const struct str *parts, size_t count);
@@ -259,6 +260,9 @@ void host_close_link(struct host *host);
 int host_open_relayed(struct host *host, struct err *err);
 /* The reading thread looks again at what there is to wait for. */
 void host_wake(struct host *host);
+/* Commands between these leave in one piece; the call must not wait meanwhile. */
+void call_hold(struct call *call);
+void call_release(struct call *call);
 /* Without an answer that anybody wants. */
 void tell_browser(struct host *host, struct str session, const char *method, const char *pattern,
                   ...);

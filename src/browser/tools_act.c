@@ -273,9 +273,12 @@ static int click(struct call *call, const struct json_value *target, int64_t cou
 
         if (r < 0)
             return r;
+        call_hold(call);
         r = begin_clicks(call, out_point->x, out_point->y, count, &clicks, err);
-        if (r == 0 &&
-            script_begin(call, &place, "outcome", &asked, NULL, "{\"clicks\":%d}", count) == 0)
+        if (r == 0)
+            (void)script_begin(call, &place, "outcome", &asked, NULL, "{\"clicks\":%d}", count);
+        call_release(call);
+        if (asked != NULL)
             hit = guard_outcome(call, &place, &clicks, asked);
         if (hit == HIT)
             forget_clicks(call, &clicks);
