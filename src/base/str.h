@@ -67,8 +67,8 @@ struct str str_slice(struct str s, size_t start, size_t len);
 struct str str_trim(struct str s);
 
 /*
- * Takes the part before the first `separator` off *rest. The last part has no separator after it;
- * then returns false. An empty *rest yields one empty part.
+ * Takes the part before the first `separator` off *rest; the last part has none behind it. Returns
+ * false when all parts have been taken. An empty *rest yields one empty part.
  */
 bool str_cut(struct str *rest, char separator, struct str *out_part);
 #define STR_CUT_END ((struct str){NULL, 0})
