@@ -156,7 +156,7 @@ class Acting(OnPortal):
         self.start_portal()
         server = self.serve()
         self.ok(server, "mouse_button", x=50, y=50, state="down")
-        server.send(server.call_message("keyboard_hold", {"keys": ["shift", "a"], "durationMs": 10000}))
+        server.send(server.call_message("keyboard_hold", {"keys": ["shift", "a"], "durationMs": 1000}))
         self.wait_for_note("key 97 1")
         server.process.kill()
         server.wait()

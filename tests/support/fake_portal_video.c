@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_portal.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,9 +303,12 @@ int fake_video_connect(const char *socket_path)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-        close(fd);
-        return -1;
+    /* Its name is there a moment before it listens. */
+    for (int i = 0; i < MAX_ROUNDS && fd >= 0; i++) {
+        if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+            return fd;
+        (void)poll(NULL, 0, 20);
     }
-    return fd;
+    close(fd);
+    return -1;
 }
