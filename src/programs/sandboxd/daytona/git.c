@@ -317,13 +317,12 @@ static void prepare_commit(struct job *job)
 
 static void prepare_history(struct job *job)
 {
-    begin(job, 0, "log", "-z", "--format=" GITWIRE_LOG_FORMAT, "--max-count",
-          decimal(job, GIT_MOST_COMMITS));
+    begin(job, 0, "log", "-z", GITWIRE_LOG_FORMAT, "--max-count", decimal(job, GIT_MOST_COMMITS));
 }
 
 static void prepare_branches(struct job *job)
 {
-    begin(job, 0, "for-each-ref", "--format=" GITWIRE_BRANCH_FORMAT, "refs/heads");
+    begin(job, 0, "for-each-ref", GITWIRE_BRANCH_FORMAT, "refs/heads");
 }
 
 static void prepare_create_branch(struct job *job)

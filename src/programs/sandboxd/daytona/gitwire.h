@@ -14,9 +14,9 @@
 
 /* git status --porcelain=v2 --branch -z */
 void gitwire_status(struct json_writer *json, struct str output);
-/* git for-each-ref --format=GITWIRE_BRANCH_FORMAT refs/heads */
+/* git for-each-ref GITWIRE_BRANCH_FORMAT refs/heads */
 void gitwire_branches(struct json_writer *json, struct str output);
-/* git log -z --format=GITWIRE_LOG_FORMAT */
+/* git log -z GITWIRE_LOG_FORMAT */
 void gitwire_history(struct json_writer *json, struct str output);
 /* git remote -v */
 void gitwire_remotes(struct json_writer *json, struct str output);
@@ -25,8 +25,8 @@ void gitwire_commit(struct json_writer *json, struct str output);
 /* git config -z --get; without output it is not set */
 void gitwire_config(struct json_writer *json, struct str output);
 
-#define GITWIRE_BRANCH_FORMAT "%(HEAD)%(refname:lstrip=2)"
-#define GITWIRE_LOG_FORMAT    "%H%x00%an%x00%ae%x00%aI%x00%B"
+#define GITWIRE_BRANCH_FORMAT "--format=%(HEAD)%(refname:lstrip=2)"
+#define GITWIRE_LOG_FORMAT    "--format=%H%x00%an%x00%ae%x00%aI%x00%B"
 
 /* Why git failed: a status, and a code by which clients choose a class, or NULL. */
 struct gitwire_failure {
