@@ -68,7 +68,7 @@ static void fail(struct agent_call *work, const struct err *err)
     struct mcp_call *call = work->call;
 
     count(work, METRICS_ERROR);
-    board_end_call(board_of(work), work->door->agent.user, work->shown, NULL, err->message);
+    board_end_call(board_of(work), work->shown, NULL, err->message);
     if (toolresult_write_error(err, TOOLRESULT_JSON, &text) == 0) {
         finish(work, buf_view(&text));
         return;
@@ -186,8 +186,7 @@ static void ask(struct agent_call *work, const struct question *question)
     if (r < 0)
         fail(work, &err);
     else if (r == 1) {
-        board_end_call(board_of(work), work->door->agent.user, work->shown, NULL,
-                       "the agent's user is asked");
+        board_end_call(board_of(work), work->shown, NULL, "the agent's user is asked");
         free(work);
     }
 }
@@ -228,7 +227,7 @@ static void on_done(void *data, const struct err *err, const struct json_value *
 
         json_get_bool(result, STR("isError"), &is_error);
         count(work, is_error ? METRICS_ERROR : METRICS_OK);
-        board_end_call(board_of(work), work->door->agent.user, work->shown, result, "");
+        board_end_call(board_of(work), work->shown, result, "");
         finish(work, text);
     }
 }
@@ -238,7 +237,7 @@ static void on_progress(void *data, int64_t done, int64_t total, const char *wha
     const struct agent_call *work = data;
 
     mcp_call_progress(work->call, (uint64_t)done, (uint64_t)total, what);
-    board_progress(board_of(work), work->door->agent.user, work->shown, done, total, what);
+    board_progress(board_of(work), work->shown, done, total, what);
 }
 
 static const struct hub_call_events call_events = {.done = on_done, .progress = on_progress};
@@ -261,8 +260,7 @@ static void send_to_machine(struct agent_call *work, struct str confirmation)
         fail(work, &err);
     else if (id != 0) { /* else it was answered, and is gone */
         work->number = id;
-        board_set_request(board_of(work), work->door->agent.user, work->shown,
-                          hub_request_id(hub_of(work), id));
+        board_set_request(board_of(work), work->shown, hub_request_id(hub_of(work), id));
     }
     hubhttp_reschedule(gateway);
 }
@@ -352,7 +350,7 @@ static void on_start(void *data, struct mcp_call *call)
     work->shown = board_begin_call(board_of(work), door->agent.user, str_from(door->agent.name),
                                    mcp_call_request(call)->tool.tool->name,
                                    mcp_call_request(call)->tool.arguments);
-    board_allow_stop(board_of(work), door->agent.user, work->shown, on_stop, work);
+    board_allow_stop(board_of(work), work->shown, on_stop, work);
     send_call(work, mcp_call_round(call) > 0 ? read_choice(call) : STR_EMPTY);
 }
 
@@ -370,7 +368,7 @@ static void on_cancel(void *data, struct mcp_call *call)
     (void)data;
     withdraw(work);
     count(work, METRICS_CANCELLED);
-    board_end_call(board_of(work), work->door->agent.user, work->shown, NULL, "cancelled");
+    board_end_call(board_of(work), work->shown, NULL, "cancelled");
     free(work);
     err_set_plain(&err, ERR_CANCELLED);
     mcp_call_fail(call, &err);

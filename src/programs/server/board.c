@@ -29,7 +29,10 @@ enum {
 
 /* Of a call, as the page shows it. */
 struct shown_call {
-    uint64_t number;
+    struct list node; /* of its user's, the oldest first */
+    struct board_user *user;
+    uint64_t place;  /* among all calls */
+    uint64_t number; /* among its user's, who must not see how many others make */
     int64_t began_wall_ms;
     int64_t began_ms;
     int64_t took_ms; /* -1: it runs */
@@ -54,8 +57,8 @@ struct board_user {
     size_t page_count;
     struct list questions;
     size_t question_count;
-    struct shown_call **calls; /* a ring of BOARD_MAX_CALLS, by number; it grows until then */
-    size_t call_room;
+    struct list calls;
+    size_t call_count;
     uint64_t last_call;
 };
 
@@ -90,6 +93,9 @@ struct board {
     struct map users;        /* by the bytes of their ids */
     struct board_user *last; /* found: several questions about one call follow each other */
     struct list stale;
+    struct shown_call **calls; /* a ring of BOARD_ALL_CALLS, by place; it grows until then */
+    size_t call_room;
+    uint64_t last_call;
     uint64_t last_question;
     bool is_closed;
 };
@@ -123,6 +129,7 @@ static struct board_user *need_user(struct board *board, int64_t id)
     list_init(&user->stale);
     list_init(&user->pages);
     list_init(&user->questions);
+    list_init(&user->calls);
     if (map_add(&board->users, key_of(&user->id), user) < 0) {
         free(user);
         return NULL;
@@ -279,17 +286,17 @@ static void write_call(struct json_writer *json, const struct shown_call *call)
     json_end_object(json);
 }
 
-static void tell_call(struct board_user *user, const struct shown_call *call)
+static void tell_call(const struct shown_call *call)
 {
     cleanup_buf struct buf text = BUF_INIT(EVENT_BYTES);
     struct json_writer json;
 
-    if (list_is_empty(&user->pages))
+    if (list_is_empty(&call->user->pages))
         return;
     json_writer_init(&json, &text);
     write_call(&json, call);
     if (json_writer_finish(&json) == 0)
-        send_to(user, STR("call"), buf_view(&text));
+        send_to(call->user, STR("call"), buf_view(&text));
 }
 
 /* The argument that says most. */
@@ -333,79 +340,87 @@ static struct shown_call *new_call(struct str agent, struct str tool, struct str
     return call;
 }
 
-static void free_call(struct shown_call *call)
+static void forget_call(struct board *board, struct shown_call *call)
 {
-    if (call != NULL) {
-        free(call->error);
-        free(call->rule);
-    }
+    board->calls[call->place % BOARD_ALL_CALLS] = NULL;
+    call->user->call_count--;
+    list_remove(&call->node);
+    free(call->error);
+    free(call->rule);
     free(call);
 }
 
-/* Its place in the ring, with the last one that was there; NULL without memory. */
-static struct shown_call **place_of(struct board_user *user, uint64_t number)
+/* Grows the ring up to this place. */
+static bool reach(struct board *board, uint64_t place)
 {
-    size_t index = number % BOARD_MAX_CALLS;
-    size_t room = index < BOARD_MAX_CALLS / 2 ? 2 * index : BOARD_MAX_CALLS;
+    size_t index = place % BOARD_ALL_CALLS;
+    size_t room = index < BOARD_ALL_CALLS / 2 ? 2 * index : BOARD_ALL_CALLS;
     struct shown_call **calls;
 
-    if (index >= user->call_room) {
-        room = room < FIRST_CALLS ? FIRST_CALLS : room;
-        calls = realloc(user->calls, room * sizeof(struct shown_call *));
-        if (calls == NULL)
-            return NULL;
-        for (size_t i = user->call_room; i < room; i++)
-            calls[i] = NULL;
-        user->calls = calls;
-        user->call_room = room;
-    }
-    return &user->calls[index];
+    if (index < board->call_room)
+        return true;
+    room = room < FIRST_CALLS ? FIRST_CALLS : room;
+    calls = realloc(board->calls, room * sizeof(struct shown_call *));
+    if (calls == NULL)
+        return false;
+    for (size_t i = board->call_room; i < room; i++)
+        calls[i] = NULL;
+    board->calls = calls;
+    board->call_room = room;
+    return true;
 }
 
-static struct shown_call *find_call(const struct board_user *user, uint64_t number)
+static struct shown_call *at_place(const struct board *board, uint64_t place)
 {
-    size_t index = number % BOARD_MAX_CALLS;
-    struct shown_call *call = index < user->call_room ? user->calls[index] : NULL;
+    size_t index = place % BOARD_ALL_CALLS;
 
-    return call != NULL && call->number == number ? call : NULL;
+    return index < board->call_room ? board->calls[index] : NULL;
+}
+
+static void make_way(struct board *board, struct board_user *user)
+{
+    struct shown_call *oldest = at_place(board, board->last_call + 1);
+
+    if (oldest != NULL)
+        forget_call(board, oldest);
+    if (user->call_count == BOARD_MAX_CALLS)
+        forget_call(board, list_entry(user->calls.next, struct shown_call, node));
 }
 
 uint64_t board_begin_call(struct board *board, int64_t id, struct str agent, struct str tool,
                           const struct json_value *arguments)
 {
     struct board_user *user = need_user(board, id);
-    struct shown_call **place = user != NULL ? place_of(user, user->last_call + 1) : NULL;
-    struct shown_call *call = place != NULL ? new_call(agent, tool, find_what(arguments)) : NULL;
+    struct shown_call *call = user != NULL && reach(board, board->last_call + 1)
+                                  ? new_call(agent, tool, find_what(arguments))
+                                  : NULL;
 
     if (call == NULL)
         return 0;
-    free_call(*place);
-    *place = call;
+    make_way(board, user);
+    call->user = user;
+    call->place = ++board->last_call;
     call->number = ++user->last_call;
+    board->calls[call->place % BOARD_ALL_CALLS] = call;
+    list_append(&user->calls, &call->node);
+    user->call_count++;
     call->began_wall_ms = loop_wall_ms(board->loop);
     call->began_ms = loop_now_ms(board->loop);
-    tell_call(user, call);
-    return call->number;
+    tell_call(call);
+    return call->place;
 }
 
 /* NULL if it is forgotten, or has ended. */
-static struct shown_call *find_running(struct board *board, int64_t id, uint64_t number,
-                                       struct board_user **out_user)
+static struct shown_call *find_running(const struct board *board, uint64_t place)
 {
-    struct board_user *user = find_user(board, id);
-    struct shown_call *call;
+    struct shown_call *call = place != 0 ? at_place(board, place) : NULL;
 
-    if (user == NULL || number == 0)
-        return NULL;
-    call = find_call(user, number);
-    *out_user = user;
-    return call != NULL && call->outcome == NULL ? call : NULL;
+    return call != NULL && call->place == place && call->outcome == NULL ? call : NULL;
 }
 
-void board_set_request(struct board *board, int64_t id, uint64_t number, struct str request)
+void board_set_request(struct board *board, uint64_t place, struct str request)
 {
-    struct board_user *user;
-    struct shown_call *call = find_running(board, id, number, &user);
+    struct shown_call *call = find_running(board, place);
 
     if (call != NULL && request.len < REQUEST_BYTES)
         snprintf(call->request, sizeof(call->request), "%.*s", STR_ARG(request));
@@ -420,31 +435,31 @@ void board_note_decision(struct board *board, int64_t id, struct str request, st
     if (user == NULL || request.len == 0)
         return;
     /* It is one of the last: the machine tells it soon after the answer. */
-    for (uint64_t i = 0; i < BOARD_MAX_CALLS && i < user->last_call; i++) {
-        struct shown_call *call = find_call(user, user->last_call - i);
+    for (struct list *node = user->calls.prev; node != &user->calls; node = node->prev) {
+        struct shown_call *call = list_entry(node, struct shown_call, node);
 
-        if (call == NULL || !str_eq_c(request, call->request))
+        if (!str_eq_c(request, call->request))
             continue;
         printable_cut(decision, PRINTABLE_LINE, call->decision, DECISION_BYTES);
         printable_cut(rule, PRINTABLE_LINE, words, RULE_BYTES);
         free(call->rule);
         call->rule = words[0] != '\0' ? strdup(words) : NULL; /* the kind of it must do */
-        tell_call(user, call);
+        tell_call(call);
         return;
     }
 }
 
-void board_progress(struct board *board, int64_t id, uint64_t number, int64_t done, int64_t total,
+void board_progress(struct board *board, uint64_t place, int64_t done, int64_t total,
                     const char *what)
 {
     cleanup_buf struct buf text = BUF_INIT(EVENT_BYTES);
-    struct board_user *user;
+    const struct shown_call *call = find_running(board, place);
     struct json_writer json;
     char name[32];
 
-    if (find_running(board, id, number, &user) == NULL || list_is_empty(&user->pages))
+    if (call == NULL || list_is_empty(&call->user->pages))
         return;
-    snprintf(name, sizeof(name), "%llu", (unsigned long long)number);
+    snprintf(name, sizeof(name), "%llu", (unsigned long long)call->number);
     json_writer_init(&json, &text);
     json_begin_object(&json);
     json_put_str(&json, STR("id"), str_from(name));
@@ -455,14 +470,12 @@ void board_progress(struct board *board, int64_t id, uint64_t number, int64_t do
         json_put_str_lossy(&json, STR("progress"), str_from(what));
     json_end_object(&json);
     if (json_writer_finish(&json) == 0)
-        send_to(user, STR("progress"), buf_view(&text));
+        send_to(call->user, STR("progress"), buf_view(&text));
 }
 
-void board_allow_stop(struct board *board, int64_t id, uint64_t number, board_stop *stop,
-                      void *data)
+void board_allow_stop(struct board *board, uint64_t place, board_stop *stop, void *data)
 {
-    struct board_user *user;
-    struct shown_call *call = find_running(board, id, number, &user);
+    struct shown_call *call = find_running(board, place);
 
     if (call != NULL) {
         call->stop = stop;
@@ -472,10 +485,16 @@ void board_allow_stop(struct board *board, int64_t id, uint64_t number, board_st
 
 int board_stop_call(struct board *board, int64_t id, uint64_t number)
 {
-    struct board_user *user;
-    struct shown_call *call = find_running(board, id, number, &user);
+    const struct board_user *user = find_user(board, id);
 
-    return call != NULL && call->stop != NULL && call->stop(call->stop_data) ? 0 : ERR_NOT_FOUND;
+    if (user != NULL)
+        list_each (node, &user->calls) {
+            const struct shown_call *call = list_entry(node, struct shown_call, node);
+
+            if (call->number == number)
+                return call->stop != NULL && call->stop(call->stop_data) ? 0 : ERR_NOT_FOUND;
+        }
+    return ERR_NOT_FOUND;
 }
 
 /* The first text of an error; a machine that refused says "denied" in it. */
@@ -494,11 +513,10 @@ static struct str find_error(const struct json_value *result)
     return text;
 }
 
-void board_end_call(struct board *board, int64_t id, uint64_t number,
-                    const struct json_value *result, const char *error)
+void board_end_call(struct board *board, uint64_t place, const struct json_value *result,
+                    const char *error)
 {
-    struct board_user *user;
-    struct shown_call *call = find_running(board, id, number, &user);
+    struct shown_call *call = find_running(board, place);
     char words[ERROR_BYTES + PRINTABLE_CUT_BYTES] = "";
     bool is_error = false;
 
@@ -515,7 +533,7 @@ void board_end_call(struct board *board, int64_t id, uint64_t number,
     call->outcome = result != NULL && !is_error           ? "ok"
                     : strcasestr(words, "denied") != NULL ? "denied"
                                                           : "error";
-    tell_call(user, call);
+    tell_call(call);
 }
 
 /* ---- questions ---- */
@@ -751,19 +769,17 @@ int board_answer(struct board *board, int64_t id, uint64_t number, struct str ch
 
 void board_write_calls(struct board *board, int64_t id, uint64_t most, struct json_writer *json)
 {
-    struct board_user *user = find_user(board, id);
-    uint64_t first = 1;
+    const struct board_user *user = find_user(board, id);
 
     json_key(json, STR("calls"));
     json_begin_array(json);
-    if (user != NULL && user->last_call > most)
-        first = user->last_call - most + 1;
-    for (uint64_t number = first; user != NULL && number <= user->last_call; number++) {
-        const struct shown_call *call = find_call(user, number);
+    if (user != NULL)
+        list_each (node, &user->calls) {
+            const struct shown_call *call = list_entry(node, struct shown_call, node);
 
-        if (call != NULL)
-            write_call(json, call);
-    }
+            if (call->number + most > user->last_call)
+                write_call(json, call);
+        }
     json_end_array(json);
 }
 
@@ -831,11 +847,11 @@ void board_free(struct board *board)
     while (map_next(&board->users, &cursor, &key, &value)) {
         struct board_user *user = value;
 
-        for (size_t i = 0; i < user->call_room; i++)
-            free_call(user->calls[i]);
-        free(user->calls);
+        while (!list_is_empty(&user->calls))
+            forget_call(board, list_entry(user->calls.next, struct shown_call, node));
         free(user);
     }
+    free(board->calls);
     map_done(&board->users);
     sse_hub_free(board->streams);
     free(board);

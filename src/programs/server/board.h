@@ -15,6 +15,7 @@
 enum {
     BOARD_MAX_USERS = 65536,
     BOARD_MAX_CALLS = 10000,  /* of a user; older ones are forgotten */
+    BOARD_ALL_CALLS = 100000, /* of all users together, the same */
     BOARD_FIRST_CALLS = 500,  /* with the state, so that a page is soon there */
     BOARD_MAX_QUESTIONS = 64, /* of a user */
     BOARD_MAX_PAGES = 32,     /* of a user */
@@ -59,25 +60,24 @@ void board_write(struct board *board, int64_t id, struct json_writer *json);
 
 /* ---- calls ---- */
 
-/* Returns the call's number, 0 if it cannot be shown. */
+/* Returns its place among the calls of all users, 0 if it cannot be shown. */
 uint64_t board_begin_call(struct board *board, int64_t id, struct str agent, struct str tool,
                           const struct json_value *arguments);
 /* `result` is a CallToolResult; or NULL with the error's text. */
-void board_end_call(struct board *board, int64_t id, uint64_t number,
-                    const struct json_value *result, const char *error);
+void board_end_call(struct board *board, uint64_t place, const struct json_value *result,
+                    const char *error);
 
 /* By this id the machine's own news of the call are found. */
-void board_set_request(struct board *board, int64_t id, uint64_t number, struct str request);
+void board_set_request(struct board *board, uint64_t place, struct str request);
 /* What allowed or refused the call, as the machine says, and the text of that rule. */
 void board_note_decision(struct board *board, int64_t id, struct str request, struct str decision,
                          struct str rule);
 /* Tells the pages how far it has come; `what` may be NULL. */
-void board_progress(struct board *board, int64_t id, uint64_t number, int64_t done, int64_t total,
+void board_progress(struct board *board, uint64_t place, int64_t done, int64_t total,
                     const char *what);
 /* Until it ends, the user may stop it: `stop` ends it, or returns false if it cannot now. */
 typedef bool board_stop(void *data);
-void board_allow_stop(struct board *board, int64_t id, uint64_t number, board_stop *stop,
-                      void *data);
+void board_allow_stop(struct board *board, uint64_t place, board_stop *stop, void *data);
 /* ERR_NOT_FOUND if it has ended, or cannot be stopped. */
 int board_stop_call(struct board *board, int64_t id, uint64_t number);
 

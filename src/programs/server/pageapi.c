@@ -203,7 +203,7 @@ static void free_call(struct page_call *call)
 
 static void finish_call(struct page_call *call, const struct json_value *result, struct str text)
 {
-    board_end_call(call->api->board, call->user, call->shown, result, "");
+    board_end_call(call->api->board, call->shown, result, "");
     answer_json(call->exchange, 200, text);
     free_call(call);
 }
@@ -213,7 +213,7 @@ static void fail_call(struct page_call *call, const struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(ERROR_BYTES);
 
-    board_end_call(call->api->board, call->user, call->shown, NULL, err->message);
+    board_end_call(call->api->board, call->shown, NULL, err->message);
     if (toolresult_write_error(err, TOOLRESULT_JSON, &text) == 0)
         answer_json(call->exchange, 200, buf_view(&text));
     else
@@ -264,7 +264,7 @@ static void on_progress(void *data, int64_t done, int64_t total, const char *wha
 {
     const struct page_call *call = data;
 
-    board_progress(call->api->board, call->user, call->shown, done, total, what);
+    board_progress(call->api->board, call->shown, done, total, what);
 }
 
 static const struct hub_call_events call_events = {.done = on_done, .progress = on_progress};
@@ -285,8 +285,7 @@ static void send_call(struct page_call *call, struct str confirmation)
         fail_call(call, &err);
     else if (id != 0) { /* else it was answered, and is gone */
         call->hub_id = id;
-        board_set_request(call->api->board, call->user, call->shown,
-                          hub_request_id(hubhttp_hub(gateway), id));
+        board_set_request(call->api->board, call->shown, hub_request_id(hubhttp_hub(gateway), id));
     }
     hubhttp_reschedule(gateway);
 }
@@ -315,7 +314,7 @@ static void on_gone(void *data)
     struct page_call *call = data;
 
     cancel_call(call);
-    board_end_call(call->api->board, call->user, call->shown, NULL, "the page was closed");
+    board_end_call(call->api->board, call->shown, NULL, "the page was closed");
     free_call(call);
 }
 
@@ -348,7 +347,7 @@ static void start_call(const struct pageapi *api, int64_t user, struct exchange 
     }
     exchange_watch(exchange, &gone_events, call);
     call->shown = board_begin_call(api->board, user, STR("this page"), call->tool, call->arguments);
-    board_allow_stop(api->board, user, call->shown, on_stop, call);
+    board_allow_stop(api->board, call->shown, on_stop, call);
     send_call(call, STR_EMPTY);
 }
 
