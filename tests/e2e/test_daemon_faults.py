@@ -126,10 +126,14 @@ class Faults(Scene):
 
 
 def is_alive(pid):
-    try:
-        return ") Z " not in pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except FileNotFoundError:
-        return False
+    """A process is dead when all its threads are: another one may still write to a file, and hold its locks."""
+    for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+        try:
+            if ") Z " not in stat.read_text(errors="replace"):
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return False
 
 
 class Servers(Faults):
