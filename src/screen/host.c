@@ -39,6 +39,7 @@ struct screen_host {
     struct shown shown[KEPT_IMAGES];
     uint32_t last; /* number of the last image */
     struct screen_host_stop stop;
+    int front_fd; /* whose request is being done; -1: nobody's */
 };
 
 /* ---- coordinates ---- */
@@ -577,10 +578,10 @@ static int take_events(struct screen_host *host, int *inout_wait_ms, struct err 
 }
 
 /*
- * Waits until the descriptor (-1: none) can be read, or so long. Returns 1 if it can, 0 if the time
- * is over.
+ * Waits for these events of the descriptor (-1: none), or so long. Returns 1 if they have come, 0
+ * if the time is over.
  */
-static int watch(struct screen_host *host, int fd, unsigned ms, struct err *err)
+static int watch(struct screen_host *host, int fd, short events, unsigned ms, struct err *err)
 {
     int64_t end_ms = clock_monotonic_ms(&clock_system) + ms;
 
@@ -588,7 +589,7 @@ static int watch(struct screen_host *host, int fd, unsigned ms, struct err *err)
         int64_t left_ms = end_ms - clock_monotonic_ms(&clock_system);
         int wait_ms = left_ms > 0 ? (int)left_ms : 0;
         struct pollfd ready[] = {
-            {.fd = fd, .events = POLLIN},
+            {.fd = fd, .events = events},
             {.fd = host->screen->ops->descriptor(host->screen), .events = POLLIN},
             {.fd = host->stop.fd, .events = POLLIN},
         };
@@ -612,20 +613,22 @@ static int watch(struct screen_host *host, int fd, unsigned ms, struct err *err)
 static int pause_watching(void *data, unsigned ms, struct err *err)
 {
     struct screen_host *host = data;
-    int r = watch(host, -1, ms, err);
+    int r = watch(host, host->front_fd, 0, ms, err); /* that it was closed always comes */
 
+    if (r > 0)
+        return err_set(err, ERR_CANCELLED, "the front end has gone");
     return r == 0 && host->stop.held->is_stopped ? say_stopped(err) : r;
 }
 
 /* Waits for the next request. ERR_CONNECTION_LOST: the display has gone. */
 static int wait_for_request(struct screen_host *host, int fd)
 {
-    int r = watch(host, fd, REST_MS, NULL);
+    int r = watch(host, fd, POLLIN, REST_MS, NULL);
 
     if (r == 0) {
         host->screen->ops->rest(host->screen);
         while (r == 0)
-            r = watch(host, fd, IDLE_MS, NULL);
+            r = watch(host, fd, POLLIN, IDLE_MS, NULL);
     }
     return r < 0 ? r : 0;
 }
@@ -650,7 +653,9 @@ int screen_host_serve(struct screen_host *host, int fd)
             return 0; /* the front end has gone, or talks nonsense */
         buf_clear(&text);
         buf_clear(&image);
+        host->front_fd = fd;
         reply.error = screen_host_do(host, &request, buf_view(&given), &reply, &text, &image, &err);
+        host->front_fd = -1;
         if (reply.error < 0)
             r = send_reply(fd, &reply, str_from(err.message), STR_EMPTY);
         else
@@ -671,6 +676,7 @@ int screen_host_new(struct screen *screen, const struct screen_host_stop *stop,
         return ERR_NO_MEMORY;
     host->screen = screen;
     host->stop = *stop;
+    host->front_fd = -1;
     screen_pause_watch(pause_watching, host);
     *out_host = host;
     return 0;

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 import unittest
 
 import mcp_client
@@ -247,11 +248,13 @@ class Acting(OnScreen):
         path = self.log_events()
         server = self.serve()
         self.ok(server, "mouse_button", x=50, y=50, state="down")
-        server.send(server.call_message("keyboard_hold", {"keys": ["shift", "a"], "durationMs": 1000}))
+        began = time.monotonic()
+        server.send(server.call_message("keyboard_hold", {"keys": ["shift", "a"], "durationMs": 10000}))
         self.wait_for(lambda: len(self.events(path, "KeyPress")) >= 2)
         server.process.kill()
         server.wait()
         self.wait_for(lambda: not session_members(server.pid))
+        self.assertLess(time.monotonic() - began, 10)  # it does not go on until its end
         self.wait_for(lambda: len(self.events(path, "KeyRelease")) >= 2)
         self.assertEqual(len(self.events(path, "ButtonRelease")), 1)
         self.serve()  # sweeps what the other left
