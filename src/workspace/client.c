@@ -39,6 +39,8 @@ struct workspace_client {
     struct list calls;
     uint32_t last_number;
     bool is_broken;
+    void (*on_lost)(void *data); /* or NULL */
+    void *lost_data;
     bool is_ready;
     struct err refused; /* the answer to SETUP */
 };
@@ -77,15 +79,26 @@ static void finish(struct waiting *waiting, const struct err *err, struct str ob
     events.on_done(events.data, err, object);
 }
 
-static void fail_all(void *data)
+static void fail_all(struct workspace_client *client)
 {
-    struct workspace_client *client = data;
     struct err err = ERR_INIT;
 
     err_set(&err, ERR_CONNECTION_LOST,
-            PROGRAM " has ended: restart Gatehouse to use workspaces again");
+            client->on_lost != NULL
+                ? PROGRAM " has ended, and is being started again: try again in a few seconds"
+                : PROGRAM " has ended: restart Gatehouse to use workspaces again");
     while (!list_is_empty(&client->calls))
         finish(list_entry(client->calls.next, struct waiting, node), &err, STR_EMPTY);
+}
+
+/* Loop task. */
+static void tell_lost(void *data)
+{
+    struct workspace_client *client = data;
+
+    if (client->on_lost != NULL)
+        client->on_lost(client->lost_data);
+    fail_all(client);
 }
 
 static void break_down(struct workspace_client *client)
@@ -279,6 +292,21 @@ static int wait_for_ready(struct workspace_client *client, struct err *err)
     return client->refused.code;
 }
 
+static int take_socket(struct workspace_client *client, int fd)
+{
+    client->fd = fd;
+    client->write_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return client->write_fd < 0 ? ERR_IO : 0;
+}
+
+static void close_sockets(struct workspace_client *client)
+{
+    if (client->write_fd >= 0)
+        close(steal_fd(&client->write_fd));
+    if (client->fd >= 0)
+        close(steal_fd(&client->fd));
+}
+
 int workspace_client_start(const struct workspace_client_config *config,
                            struct workspace_client **out_client, struct err *err)
 {
@@ -295,9 +323,7 @@ int workspace_client_start(const struct workspace_client_config *config,
     frames_decoder_init(&client->decoder, WORKSPACE_WIRE_BYTES);
     r = companion_start(PROGRAM, config->libexec, argv, config->error_fd, &companion, err);
     if (r == 0) {
-        client->fd = companion.fd;
-        client->write_fd = fcntl(companion.fd, F_DUPFD_CLOEXEC, 0);
-        if (client->write_fd < 0 || send_setup(client, config) < 0)
+        if (take_socket(client, companion.fd) < 0 || send_setup(client, config) < 0)
             r = err_set(err, ERR_CONNECTION_LOST, PROGRAM " has ended at once");
     }
     if (r == 0)
@@ -318,7 +344,7 @@ int workspace_client_attach(struct workspace_client *client, struct loop *loop)
     int r = reader_new(loop, client->fd, &reading, &client->reader);
 
     client->loop = loop;
-    loop_task_init(&client->fail, fail_all, client);
+    loop_task_init(&client->fail, tell_lost, client);
     return r == 0
                ? writer_new(loop, client->write_fd, WORKSPACE_WIRE_BYTES, &writing, &client->writer)
                : r;
@@ -338,6 +364,30 @@ void workspace_client_detach(struct workspace_client *client)
     client->loop = NULL;
 }
 
+void workspace_client_on_lost(struct workspace_client *client, void (*on_lost)(void *data),
+                              void *data)
+{
+    client->on_lost = on_lost;
+    client->lost_data = data;
+}
+
+int workspace_client_reopen(struct workspace_client *client, int fd)
+{
+    struct loop *loop = client->loop;
+    int r;
+
+    workspace_client_detach(client);
+    close_sockets(client);
+    frames_decoder_done(&client->decoder);
+    frames_decoder_init(&client->decoder, WORKSPACE_WIRE_BYTES);
+    r = take_socket(client, fd);
+    if (r == 0)
+        r = workspace_client_attach(client, loop);
+    client->loop = loop; /* also for the calls that fail */
+    client->is_broken = r < 0;
+    return r;
+}
+
 void workspace_client_free(struct workspace_client *client)
 {
     if (client == NULL)
@@ -349,4 +399,12 @@ void workspace_client_free(struct workspace_client *client)
         companion_close(client->fd, END_MS);
     frames_decoder_done(&client->decoder);
     free(client);
+}
+
+int workspace_client_hand_over(struct workspace_client *client)
+{
+    int fd = steal_fd(&client->fd);
+
+    workspace_client_free(client);
+    return fd;
 }

@@ -29,11 +29,22 @@ int workspace_client_start(const struct workspace_client_config *config,
                            struct workspace_client **out_client, struct err *err);
 /* Waits until it has ended all workspaces, but not long. */
 void workspace_client_free(struct workspace_client *client);
+/* For a process that starts it for another: returns the socket, and frees the client. */
+int workspace_client_hand_over(struct workspace_client *client);
 
 /* Before the first call. */
 int workspace_client_attach(struct workspace_client *client, struct loop *loop);
 /* Before the loop is freed. Calls under way fail. */
 void workspace_client_detach(struct workspace_client *client);
+
+/*
+ * The program has ended, with all workspaces. Called from the loop: then, and for each call until
+ * workspace_client_reopen(). Without this, an error tells the user to restart.
+ */
+void workspace_client_on_lost(struct workspace_client *client, void (*on_lost)(void *data),
+                              void *data);
+/* Goes on with another one, whose socket workspace_client_hand_over() has returned. */
+int workspace_client_reopen(struct workspace_client *client, int fd);
 
 struct workspace_client_events {
     void (*on_progress)(void *data, uint64_t bytes);

@@ -109,6 +109,11 @@ class WorkspaceScene(Scene):
                     found.append(int(entry.name))
         return found
 
+    def hosts_below(self, pid):
+        """Those that its copies have started."""
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [host for child in children for host in self.hosts_of(int(child)) if not self.is_gone(host)]
+
     def is_gone(self, pid):
         try:
             return (pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]) == "Z"
@@ -212,11 +217,43 @@ class Ends(WorkspaceScene):
         wait_until(lambda: self.is_gone(host), "the companion ends")
         self.assertEqual(self.sandboxes(), [])
 
-    def test_without_its_companion_calls_fail(self):
-        _, host, agent = self.begin()
-        os.kill(host, signal.SIGKILL)
+    def works(self, agent):
+        result = agent.call("list_files", {})["result"]
+        if result.get("isError"):
+            self.assertIn("has ended", result["content"][0]["text"])
+            return None
+        return result["structuredContent"]
+
+    def test_a_companion_that_dies_is_started_again(self):
+        server, host, agent = self.begin()
+        killed = []
+        for _ in range(2):
+            stream = agent.begin("execute_command", {"command": "touch begun; sleep 1000"})
+            self.addCleanup(stream.close)
+            wait_until(lambda: self.good(agent, "list_files")["entries"], "the command runs")
+            os.kill(host, signal.SIGKILL)
+            self.assertIn("has ended", str(stream.next()))
+            killed.append(host)
+            # Its files are gone, and it hears of that.
+            self.assertIn("gone with its files", self.bad(agent, "list_files"))
+            wait_until(lambda: self.works(agent), "another one works")
+            self.assertEqual(self.good(agent, "list_files")["entries"], [])
+            self.assertEqual(self.good(Agent(server, self.key(name=f"new{host}")), "list_files")["entries"], [])
+            (host,) = self.hosts_below(server.process.pid)
+            self.assertNotIn(host, killed)
+        wait_until(lambda: len(self.sandboxes()) == 2, "the dead ones' workspaces end")
+        self.assertEqual(server.end(), 0)
         wait_until(lambda: self.is_gone(host), "the companion ends")
-        self.assertIn("has ended", self.bad(agent, "list_files"))
+        self.assertEqual(self.sandboxes(), [])
+
+    def test_a_kill_after_a_new_start_leaves_nothing(self):
+        server, host, agent = self.begin()
+        os.kill(host, signal.SIGKILL)
+        wait_until(lambda: self.works(agent), "another one works")
+        (host,) = self.hosts_below(server.process.pid)
+        server.end(signal.SIGKILL)
+        wait_until(lambda: self.is_gone(host), "the companion ends")
+        self.assertEqual(self.sandboxes(), [])
 
 
 class Providers(WorkspaceScene):

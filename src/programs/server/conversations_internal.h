@@ -17,11 +17,15 @@ enum { CONVERSATION_KEY_BYTES = 32 };
 
 /* A provider that is offered. */
 struct seat {
+    struct conversations *all;
     struct workspace_client *client; /* NULL: not offered */
     struct workspace_tools *tools;
     struct provider_use use;
     struct workers *workers;
     struct executor *executor;
+    bool is_lost;     /* its process has ended */
+    bool is_asked;    /* for another one */
+    int64_t since_ms; /* when it was asked for last; or 0 */
 };
 
 struct conversation {
@@ -42,6 +46,7 @@ struct conversation {
     struct call_engine *engine;
     unsigned calls;   /* in the engine */
     unsigned running; /* in the workspace, also after they were given up */
+    bool is_lost;     /* with the process that had its workspace */
     bool is_over;
 };
 
@@ -57,6 +62,7 @@ struct conversations {
     uint64_t last_number;
     uint64_t last_call;
     struct timer sweep;
+    struct timer look; /* for processes that were started again */
     bool is_closed;
     atomic_uint running;
     atomic_uint changing;

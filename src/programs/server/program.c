@@ -165,7 +165,9 @@ static int confine(struct program *program, struct err *err)
         .place_count = 1 + count,
         .changes_files = true,
         .answers_connections = true,
-        .passes_messages = program->tenants.count > 0, /* the keeper's sockets */
+        /* the keepers' sockets */
+        .passes_messages =
+            program->tenants.count > 0 || workspacestart_has_any(&program->workspaces),
         .has_closed_fds = true,
     };
     struct confine_report report;
