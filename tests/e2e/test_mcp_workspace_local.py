@@ -56,6 +56,11 @@ class Local(Suite, WorkspaceScene):
         names = [tool["name"] for tool in client.request("tools/list")["tools"]]
         self.assertEqual(names, ["read_file", "list_files", "stat", "grep"])
 
+    def test_it_is_not_called_apart(self):
+        words = self.mcp("local", opens=False).open()["instructions"]
+        self.assertIn("a folder on the user's machine", words)
+        self.assertNotIn("apart", words)
+
     def test_links_lead_nowhere_else(self):
         secret = self.room / "secret.txt"
         secret.write_text("of the machine")

@@ -135,7 +135,11 @@ int about_init(struct about *about, const struct front_config *config)
     };
     buf_init(&about->templates, 2 * TEMPLATE_BYTES);
     buf_init(&about->instructions, INSTRUCTIONS_BYTES);
-    if (config->workspace != NULL)
+    if (config->workspace != NULL && config->workspace_provider == WORKSPACE_LOCAL)
+        about->server.instructions =
+            STR("Files and commands of a workspace for development, which is a folder on the "
+                "user's machine. It stays when this server ends. Relative paths begin in it.");
+    else if (config->workspace != NULL)
         about->server.instructions =
             STR("Files and commands of a workspace, which is apart from the user's machine and is "
                 "deleted when this server ends. Relative paths begin in its home directory.");
