@@ -101,16 +101,32 @@ class Scene {
 
   async browse(options = {}) {
     this.context = await browser.newContext({ viewport: { width: 1180, height: 800 }, ...options });
+    this.problems = [];
+    await this.openTab();
+    await this.page.goto(this.login);
+    return this;
+  }
+
+  async openTab() {
     this.page = await this.context.newPage();
     this.page.setDefaultTimeout(PATIENCE);
-    this.problems = [];
     this.page.on("pageerror", (error) => this.problems.push(error.message));
     this.page.on("console", (message) => {
       // What a request was refused with, or a server that restarts, is no mistake of the page.
       if (message.type() === "error" && !/Failed to load resource|ERR_CONNECTION|ERR_INCOMPLETE/.test(message.text())) this.problems.push(message.text());
     });
-    await this.page.goto(this.login);
-    return this;
+  }
+
+  // At times Chromium never gets from one question of an app to the next; another tab does.
+  async visit(address) {
+    for (let left = 2; ; left--)
+      try {
+        return await this.page.goto(address, { timeout: PATIENCE / 4 });
+      } catch (problem) {
+        if (problem.name !== "TimeoutError" || left === 0) throw problem;
+        console.log(`   Chromium hangs on its way to ${address}`);
+        await this.openTab();
+      }
   }
 
   go(path) {
@@ -561,6 +577,33 @@ const cases = {
     await row.waitFor({ state: "detached" });
     assert.equal(await scene.page.evaluate(() => window.hurt), undefined);
     await assert.rejects(app.client.listTools());
+    await app.close();
+    await scene.end();
+  },
+
+  async "an app is denied, and one that lies is sent nowhere"() {
+    const scene = new Scene("oauth-denied");
+    scene.user("add", "anna");
+    await (await scene.serve()).browse();
+    const app = await new App(scene, "Robot").open();
+    await assert.rejects(app.connect(), UnauthorizedError);
+    // Who is not signed in does that first, and then the question is there.
+    await scene.visit(app.sent[0]);
+    await scene.signIn("anna");
+    await scene.see("An app asks for access to your machine");
+    const elsewhere = new URL(app.sent[0]);
+    elsewhere.searchParams.set("redirect_uri", "https://evil.example/");
+    await scene.visit(elsewhere.href);
+    await scene.see("This app cannot be connected");
+    assert.equal(await scene.page.getByRole("button", { name: /Back to/ }).count(), 0);
+    const weak = new URL(app.sent[0]);
+    weak.searchParams.set("code_challenge_method", "plain");
+    await scene.visit(weak.href);
+    await scene.page.getByRole("button", { name: "Back to 127.0.0.1" }).waitFor();
+    await scene.page.screenshot({ path: `${pictures}/consent-refused.png` });
+    await scene.visit(app.sent[0]);
+    await scene.click("Deny");
+    assert.deepEqual(await app.returned, { error: "access_denied", state: "the app's state & more", iss: scene.url });
     await app.close();
     await scene.end();
   },
