@@ -96,6 +96,21 @@ int base64_append(struct buf *out, struct str bytes)
     return 0;
 }
 
+int base64_append_url(struct buf *out, struct str bytes)
+{
+    const size_t from = out->len;
+    int r = base64_append(out, bytes);
+
+    if (r < 0)
+        return r;
+    while (out->len > from && out->data[out->len - 1] == '=')
+        out->len--;
+    for (size_t i = from; i < out->len; i++)
+        if (out->data[i] == '+' || out->data[i] == '/')
+            out->data[i] = out->data[i] == '+' ? '-' : '_';
+    return 0;
+}
+
 /* 64 or more if it is no digit. */
 static uint32_t digit_of(char c)
 {

@@ -9,6 +9,9 @@
 /* Appends nothing on ERR_TOO_LARGE or ERR_NO_MEMORY. */
 int base64_append(struct buf *out, struct str bytes);
 
+/* The same in the alphabet with '-' and '_', for URLs, and without padding. */
+int base64_append_url(struct buf *out, struct str bytes);
+
 /*
  * Appends the decoded bytes. ERR_INVALID_ARGUMENT for any text that base64_append() does not write:
  * the same bytes have one form only. Appends nothing then.

@@ -195,10 +195,6 @@ bool oauthwire_verify(struct str challenge, struct str verifier)
         verifier.len > MAX_VERIFIER_CHARS || !is_all_among(verifier, "-._~"))
         return false;
     sha256_of(verifier, digest);
-    if (base64_append(&text, (struct str){(const char *)digest, SHA256_BYTES}) < 0)
-        return false;
-    for (size_t i = 0; i < OAUTHWIRE_CHALLENGE_CHARS; i++)
-        if (text.data[i] == '+' || text.data[i] == '/')
-            text.data[i] = text.data[i] == '+' ? '-' : '_';
-    return secret_bytes_eq(text.data, challenge.ptr, OAUTHWIRE_CHALLENGE_CHARS);
+    return base64_append_url(&text, (struct str){(const char *)digest, SHA256_BYTES}) == 0 &&
+           secret_bytes_eq(text.data, challenge.ptr, OAUTHWIRE_CHALLENGE_CHARS);
 }

@@ -132,9 +132,23 @@ static void it_is_appended_whole_or_not_at_all(void **state)
     assert_str(buf_view(&out), "datab25l");
 }
 
+static void urls_have_an_alphabet_of_their_own(void **state)
+{
+    cleanup_buf struct buf out = BUF_INIT(64);
+
+    (void)state;
+    assert_int_equal(buf_append_str(&out, STR("+/=")), 0);
+    assert_int_equal(base64_append_url(&out, STR("\xfb\xef\xff")), 0);
+    assert_int_equal(base64_append_url(&out, STR("a")), 0);
+    assert_int_equal(base64_append_url(&out, STR("ab")), 0);
+    assert_int_equal(base64_append_url(&out, STR("")), 0);
+    assert_str(buf_view(&out), "+/=--__YQYWI");
+}
+
 TEST_MAIN(cmocka_unit_test(short_texts_are_padded),
           cmocka_unit_test(all_digits_of_the_alphabet_come_out),
           cmocka_unit_test(any_bytes_of_any_length_come_back),
           cmocka_unit_test(what_was_written_is_read_again),
           cmocka_unit_test(what_would_not_be_written_is_not_read),
+          cmocka_unit_test(urls_have_an_alphabet_of_their_own),
           cmocka_unit_test(it_is_appended_whole_or_not_at_all))
