@@ -84,7 +84,8 @@ class Daytona(DaytonaScene):
 
     def test_impossible_wishes_are_refused(self):
         for fields in ({"name": "a/b"}, {"name": "x" * 200}, {"name": 7}, {"labels": ["a"]}, {"labels": {"a": 1}},
-                       {"env": {"A": None}}, {"autoStopInterval": -1}, {"autoStopInterval": "1"},
+                       {"env": {"A": None}}, {"env": {"A=B": "x"}}, {"env": {"": "x"}}, {"env": {"A": "a\0b"}},
+                       {"env": {f"A{number}": "x" for number in range(1025)}}, {"autoStopInterval": -1}, {"autoStopInterval": "1"},
                        {"autoDeleteInterval": -2}, {"cpu": -1}, {"memory": 1 << 40}, {"gpu": 1},
                        {"volumes": [{"volumeId": "v"}]}, {"networkAllowList": "10.0.0.0/8"}, {"public": "yes"},
                        {"labels": {"a": "x" * 100000}}):
@@ -336,6 +337,10 @@ class Daytona(DaytonaScene):
             self.refused(400, self.ask("POST", box, body))
         self.assertEqual(self.execute(sandbox, show), "1-2-\n")
         self.assertEqual(self.ask("POST", box, {"set": {"B": "two", "C": "$(id)"}, "unset": ["A", "none"]})[0], 200)
+        self.assertEqual(self.execute(sandbox, show), "-two-$(id)\n")
+        for letter in "XY":  # too many together
+            many = {"set": {f"{letter}{number}": "" for number in range(600)}}
+            self.assertEqual(self.ask("POST", box, many)[0], 200 if letter == "X" else 400)
         self.assertEqual(self.execute(sandbox, show), "-two-$(id)\n")
         self.refused(404, self.ask("POST", box, {"set": {}}, 1))
         self.assertEqual(self.ask("GET", f"/api/sandbox/{sandbox}")[2]["env"], {"A": "1", "B": "2"})

@@ -95,6 +95,7 @@ void toolbox_set_env(const struct call *call)
     const struct json_value *present = NULL;
     const struct json_value *unset = NULL;
     const struct json_value *set = NULL;
+    struct room_command command = {0};
     struct details *details;
     const char *wrong;
 
@@ -112,7 +113,8 @@ void toolbox_set_env(const struct call *call)
             0 ||
         merge(present, set, unset, &merged) < 0 ||
         json_parse(&arena, buf_view(&merged), JSON_LIMITS_DEFAULT, &present, NULL) < 0 ||
-        !details_is_texts(present) || details_set_texts(&details->changed_env, present) < 0)
+        !details_is_texts(present) || run_add_env(&arena, present, &command) != NULL ||
+        details_set_texts(&details->changed_env, present) < 0)
         call_fail(call->exchange, 400, "the variables are too large");
     else
         call_answer_json(call->exchange, 200, STR("{}"));

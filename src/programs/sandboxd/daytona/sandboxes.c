@@ -8,6 +8,7 @@
 #include "programs/sandboxd/daytona/snapshots.h"
 #include "programs/sandboxd/daytona/source.h"
 #include "programs/sandboxd/details.h"
+#include "programs/sandboxd/run.h"
 #include "programs/sandboxd/sandboxes.h"
 
 enum {
@@ -302,6 +303,17 @@ static const char *read_texts(const struct json_value *object, struct str key, c
     return details_set_texts(out_texts, texts) == 0 ? NULL : wrong;
 }
 
+/* No command could start with a variable that is none. */
+static const char *read_env(const struct json_value *object, struct details *details)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
+    struct room_command command = {0};
+    const char *wrong =
+        read_texts(object, STR("env"), &details->env, "env must be an object of texts");
+
+    return wrong != NULL ? wrong : run_add_env(&arena, json_get(object, STR("env")), &command);
+}
+
 /* Wishes that cannot be fulfilled are refused rather than forgotten. */
 static const char *read_impossible(const struct json_value *object)
 {
@@ -348,7 +360,7 @@ static const char *read_creation(const struct json_value *object, struct creatio
         wrong = read_texts(object, STR("labels"), &details->labels,
                            "labels must be an object of texts");
     if (wrong == NULL)
-        wrong = read_texts(object, STR("env"), &details->env, "env must be an object of texts");
+        wrong = read_env(object, details);
     call_make_uuid(creation->record.id);
     if (name.len == 0)
         name = str_from(creation->record.id);
