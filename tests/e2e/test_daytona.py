@@ -5,6 +5,8 @@
 """
 import base64
 import contextlib
+import hashlib
+import hmac
 import http.client
 import json
 import pathlib
@@ -12,7 +14,9 @@ import socket
 import struct
 import sys
 import threading
+import time
 import unittest
+import urllib.parse
 
 sys.dont_write_bytecode = True  # not into the sources
 from sandboxd_scene import PATIENCE, Scene
@@ -33,6 +37,10 @@ class Daytona(DaytonaScene):
                 ("PUT", f"/api/sandbox/{sandbox}/labels", {"labels": {}}),
                 ("POST", f"/api/sandbox/{sandbox}/autostop/1", None),
                 ("POST", f"/api/sandbox/{sandbox}/last-activity", None),
+                ("GET", f"/api/sandbox/{sandbox}/signing-key", None),
+                ("POST", f"/api/sandbox/{sandbox}/signing-key/rotate", None),
+                ("GET", f"/toolbox/{sandbox}/files/download?path=file", None),
+                ("POST", f"/toolbox/{sandbox}/files/upload-v2?path=file", None),
                 ("GET", f"/api/sandbox/{sandbox}/toolbox-proxy-url", None),
                 ("POST", f"/toolbox/{sandbox}/process/execute", {"command": "true"}),
                 ("POST", f"/toolbox/{sandbox}/process/code-run", {"code": "1", "language": "python"}),
@@ -325,6 +333,127 @@ class Daytona(DaytonaScene):
         self.assertEqual(self.service.ask("GET", f"/preview/1-{sandboxes[0]}/", key="", headers=preview)[0], 502)
         self.assertEqual(self.ask("DELETE", f"/api/sandbox/{sandboxes[0]}")[0], 200)
         self.assertIn(status(follow, right)[0], (401, 404))
+
+    # ---- signed URLs of files ----
+
+    def signing_key(self, sandbox, tenant=0):
+        status, _, key = self.ask("GET", f"/api/sandbox/{sandbox}/signing-key", tenant=tenant)
+        self.assertEqual(status, 200)
+        return key
+
+    def signed(self, key, method="GET", path="file", expires=0):
+        """A query with a signature, as clients make it."""
+        text = f"v1:files:{method}:{path}:{expires}".encode()
+        digest = base64.urlsafe_b64encode(hmac.digest(key.encode(), text, hashlib.sha256)).decode().rstrip("=")
+        return {"path": path, "expires": expires, "signature": "v1_" + digest}
+
+    def by_url(self, sandbox, query, method="GET", place="files/download", parts=None, headers=None):
+        """A request without a key."""
+        body = None if parts is None else b"".join(
+            f'--limit\r\nContent-Disposition: form-data; name="{name}"; filename="f"\r\n\r\n'.encode() + content + b"\r\n"
+            for name, content in parts) + b"--limit--\r\n"
+        return self.service.ask(method, f"/toolbox/{sandbox}/{place}", body, key="", headers={
+            **({"Content-Type": "multipart/form-data; boundary=limit"} if parts is not None else {}), **(headers or {})},
+                                **query)
+
+    def send_by_url(self, sandbox, query, *parts):
+        return self.by_url(sandbox, query, "POST", "files/upload-v2", parts)
+
+    def test_a_signed_url_opens_one_file_for_one_method_and_a_time(self):
+        sandboxes = [self.create(tenant=tenant) for tenant in (0, 0, 1)]
+        sandbox = sandboxes[0]
+        keys = [self.signing_key(one, tenant) for one, tenant in zip(sandboxes, (0, 0, 1))]
+        self.assertEqual(len({*keys}), 3)
+        key = keys[0]
+        now = int(time.time())
+        self.assertEqual(self.send_by_url(sandbox, self.signed(key, "POST", expires=now + 600), ("file", b"<b>"))[0], 200)
+        right = self.signed(key, expires=now + 600)
+        status, headers, content = self.by_url(sandbox, right)
+        self.assertEqual((status, content), (200, b"<b>"))
+        self.assertEqual((headers["Content-Type"], headers["X-Content-Type-Options"], headers["Content-Disposition"]),
+                         ("application/octet-stream", "nosniff", 'attachment; filename="file"'))
+        self.assertEqual(self.by_url(sandbox, right, "HEAD")[0], 200)
+        self.assertEqual(self.by_url(sandbox, right, headers={"Authorization": "Bearer wrong"})[0], 200)
+        for wrong in (self.signed(key, expires=now - 1), self.signed(key, "POST", expires=now + 600),
+                      *(self.signed(other, expires=now + 600) for other in keys[1:]), self.signed("", expires=0),
+                      {**right, "path": "/etc/passwd"}, {**right, "path": "./file"}, {**right, "expires": now + 601},
+                      {**right, "expires": 0}, {**right, "expires": f"0{now + 600}"}, {**right, "signature": ""},
+                      {**right, "signature": right["signature"][:-1]}, {**right, "signature": right["signature"][3:]},
+                      {**right, "signature": right["signature"] + "="}, {"path": "file"}, {},
+                      self.signed(key, expires=-1), self.signed(key, expires="")):
+            with self.subTest(wrong=wrong):
+                self.refused(401, self.by_url(sandbox, wrong))
+        # Which of two should count?
+        for name in right:
+            self.refused(401, self.by_url(f"{sandbox}/files/download?{urllib.parse.urlencode(right)}&{name}=x", {}, place=""))
+        # No other sandbox, no other endpoint.
+        for other in (*sandboxes[1:], "00000000-0000-4000-8000-000000000000", "x"):
+            self.refused(401, self.by_url(other, right))
+        for method, place in (("GET", "files"), ("DELETE", "files"), ("GET", "files/info"), ("GET", "files/find"),
+                              ("GET", "work-dir"), ("POST", "files/bulk-upload"), ("POST", "files/bulk-download"),
+                              ("POST", "files/folder"), ("POST", "process/execute"), ("GET", "process/session"),
+                              ("POST", "files/download"), ("GET", "files/upload-v2"), ("POST", "files/upload-v2")):
+            with self.subTest(method=method, place=place):
+                self.refused(401, self.by_url(sandbox, right, method, place))
+        for place in ("", "/signing-key"):
+            self.refused(401, self.service.ask("GET", f"/api/sandbox/{sandbox}{place}", key="", **right))
+        # Another tenant's key is no reason to look at the signature.
+        self.refused(404, self.by_url(sandbox, right, headers={"Authorization": "Bearer " + self.keys[1]}))
+        self.assertEqual(self.execute(sandbox, "cat file"), "<b>")
+
+    def test_a_signing_key_lasts_until_it_is_rotated(self):
+        sandbox = self.create(name="mine")
+        self.execute(sandbox, "echo 1 > file")
+        first = self.signing_key(sandbox)
+        self.assertEqual(self.signing_key("mine"), first)
+        status, _, second = self.ask("POST", f"/api/sandbox/{sandbox}/signing-key/rotate")
+        self.assertEqual(status, 200)
+        self.assertNotEqual(first, second)
+        self.service.end()
+        words = self.service.process.stderr.read()
+        self.service = self.serve()
+        self.assertEqual(self.signing_key(sandbox), second)
+        self.refused(409, self.by_url(sandbox, self.signed(second)))
+        self.refused(409, self.send_by_url(sandbox, self.signed(second, "POST"), ("file", b"x")))
+        self.assertEqual(self.ask("POST", f"/api/sandbox/{sandbox}/start")[0], 200)
+        self.assertEqual(self.by_url(sandbox, self.signed(second))[2], b"1\n")
+        self.refused(401, self.by_url(sandbox, self.signed(first)))
+        self.assertEqual(self.ask("DELETE", f"/api/sandbox/{sandbox}")[0], 200)
+        self.refused(401, self.by_url(sandbox, self.signed(second)))
+        # Neither the logs nor the store have the keys.
+        self.service.end()
+        words += self.service.process.stderr.read()
+        stored = b"".join(file.read_bytes() for file in (self.room / "state" / "sandboxes").glob("sandboxes.db*"))
+        for key in (first, second):
+            self.assertNotIn(key.encode(), stored)
+            self.assertNotIn(self.signed(key)["signature"], words)
+
+    def test_the_id_of_a_deleted_sandbox_has_another_key(self):
+        sandbox = "11111111-2222-4333-8444-555555555555"
+        keys = set()
+        for tenant in (0, 1):
+            self.assertEqual(self.service.ask("POST", "/sandboxes", {"id": sandbox}, key=self.keys[tenant])[0], 201)
+            keys.add(self.signing_key(sandbox, tenant))
+            self.assertEqual(self.ask("DELETE", f"/api/sandbox/{sandbox}", tenant=tenant)[0], 200)
+        self.assertEqual(len(keys), 2)
+
+    def test_hostile_uploads_by_url(self):
+        sandbox = self.create()
+        key = self.signing_key(sandbox)
+        query = self.signed(key, "POST")
+        self.execute(sandbox, "echo old > file")
+        for parts in ((), (("other", b"x"),), (("files[0].path", b"/tmp/x"), ("files[0].file", b"x"))):
+            self.refused(400, self.send_by_url(sandbox, query, *parts))
+        self.refused(400, self.by_url(sandbox, query, "POST", "files/upload-v2"), "multipart")
+        self.assertEqual(self.execute(sandbox, "cat file; ls /tmp"), "old\n")
+        self.refused(400, self.send_by_url(sandbox, query, ("file", b"1"), ("file", b"2")), "one part")
+        self.assertEqual(self.execute(sandbox, "cat file"), "1")
+        for path, status in (("/usr/bin/x", 403), ("a\0b", 400), ("x" * 5000, 400), (".", 400)):
+            self.assertEqual(self.send_by_url(sandbox, self.signed(key, "POST", path), ("file", b"x"))[0], status, path)
+            self.assertIn(self.by_url(sandbox, self.signed(key, "GET", path))[0], (400, 404))
+        large = b"\r\n--limi" * 300000
+        self.assertEqual(self.send_by_url(sandbox, query, ("file", large))[0], 200)
+        self.assertEqual(self.by_url(sandbox, self.signed(key))[2], large)
 
     # ---- variables and archives ----
 

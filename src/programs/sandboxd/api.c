@@ -6,6 +6,7 @@
 #include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/daytona/git.h"
 #include "programs/sandboxd/daytona/routes.h"
+#include "programs/sandboxd/daytona/signing.h"
 #include "programs/sandboxd/daytona/snapshots.h"
 #include "programs/sandboxd/daytona/storage.h"
 #include "programs/sandboxd/endpoint.h"
@@ -185,6 +186,8 @@ static const struct endpoint *admit(const struct api *api, struct exchange *exch
     endpoint = find(call->request, call->ids, &is_known);
     if (r == ERR_UNAUTHORIZED && endpoint != NULL && endpoint->access == ENDPOINT_SOCKET)
         r = check_ticket(call);
+    if (r == ERR_UNAUTHORIZED && endpoint != NULL && endpoint->access == ENDPOINT_SIGNED)
+        r = signing_check(call, endpoint->method);
     if (r == 0)
         exchange_mark_connection(exchange);
     /* Without a key nobody learns which endpoints there are. */

@@ -102,19 +102,34 @@ int details_write(const struct details *details, struct buf *out)
     json_put_bool(&json, STR("archived"), details->is_archived);
     json_put_int(&json, STR("updated_s"), details->updated_s);
     json_put_bool(&json, STR("public"), details->is_public);
+    json_put_str(&json, STR("signing_salt"), str_from(details->signing_salt));
     json_end_object(&json);
     return json_writer_finish(&json);
 }
 
-static bool read_name(const struct json_value *object, struct str key, char *out_name)
+static bool read_text(const struct json_value *object, struct str key, size_t most, char *out_name)
 {
     struct str name = STR_EMPTY;
 
-    if (!json_get_str(object, key, &name) || name.len > SANDBOXSTORE_MAX_NAME_BYTES)
+    if (!json_get_str(object, key, &name) || name.len > most)
         return false;
     memcpy(out_name, name.ptr, name.len);
     out_name[name.len] = '\0';
     return true;
+}
+
+static bool read_name(const struct json_value *object, struct str key, char *out_name)
+{
+    return read_text(object, key, SANDBOXSTORE_MAX_NAME_BYTES, out_name);
+}
+
+/* Documents of older versions have none. A wrong one must not bring the first key back. */
+static bool read_salt(const struct json_value *object, char *out_salt)
+{
+    const struct str key = STR("signing_salt");
+
+    return json_get(object, key) == NULL ||
+           read_text(object, key, DETAILS_SALT_BYTES - 1, out_salt);
 }
 
 static bool read_texts(const struct json_value *object, struct str key, char **out_texts)
@@ -141,7 +156,8 @@ struct details *details_read(struct str document)
         !json_get_int(object, STR("auto_stop"), &details->auto_stop_minutes) ||
         !json_get_int(object, STR("auto_delete"), &details->auto_delete_minutes) ||
         !json_get_int(object, STR("updated_s"), &details->updated_s) ||
-        !json_get_bool(object, STR("public"), &details->is_public))
+        !json_get_bool(object, STR("public"), &details->is_public) ||
+        !read_salt(object, details->signing_salt))
         return NULL;
     /* Documents of older versions have neither. */
     (void)json_get_int(object, STR("auto_archive"), &details->auto_archive_minutes);

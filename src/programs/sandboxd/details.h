@@ -19,6 +19,7 @@ enum {
     DETAILS_AUTO_ARCHIVE_MINUTES = 7 * 24 * 60,
     DETAILS_LAST_ARCHIVE_MINUTES = 30 * 24 * 60, /* of one that says 0 */
     DETAILS_NEVER = -1,
+    DETAILS_SALT_BYTES = 33, /* with its NUL */
 };
 
 struct details {
@@ -31,6 +32,8 @@ struct details {
     int64_t auto_delete_minutes;  /* after it was stopped; 0: at once, DETAILS_NEVER */
     int64_t auto_archive_minutes; /* after it was stopped; 0: DETAILS_LAST_ARCHIVE_MINUTES */
     int64_t updated_s;
+    /* Changes with each rotation of the key that signs URLs of files; empty before the first. */
+    char signing_salt[DETAILS_SALT_BYTES];
     bool is_archived; /* by request */
     bool is_public;
 };

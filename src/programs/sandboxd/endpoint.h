@@ -13,6 +13,7 @@ enum endpoint_access {
     ENDPOINT_EVERYBODY, /* or whoever the handler lets in */
     ENDPOINT_KEY,
     ENDPOINT_SOCKET, /* a key, or the ticket of the toolbox, since browsers send no key */
+    ENDPOINT_SIGNED, /* a key, or a signature of this method and path of a file, in the query */
     ENDPOINT_ADMIN,
 };
 

@@ -242,8 +242,8 @@ bool previews_take(struct previews *previews, struct exchange *exchange)
 
 struct str previews_shown(struct str target)
 {
-    static const struct str before[] = {STR_LITERAL(PATH_PREFIX),
-                                        STR_LITERAL(FORWARD_TICKET_QUERY)};
+    static const struct str before[] = {STR_LITERAL(PATH_PREFIX), STR_LITERAL(FORWARD_TICKET_QUERY),
+                                        STR_LITERAL("signature=")};
 
     for (size_t i = 0; i < array_size(before); i++) {
         size_t at = str_find(target, before[i]);

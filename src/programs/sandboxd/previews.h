@@ -64,7 +64,7 @@ bool previews_take(struct previews *previews, struct exchange *exchange);
 struct sandbox *previews_find_toolbox(const struct previews *previews,
                                       const struct http_request *request, struct str id);
 
-/* What of a request's target may be logged: a path that has a ticket is cut before it. */
+/* What of a request's target may be logged: it ends before a ticket or a signature. */
 struct str previews_shown(struct str target);
 
 /* Below /api/sandbox/ID/ports/PORT: what tells the URLs. */

@@ -128,13 +128,13 @@ struct sandbox *service_find_named(const struct service *service, struct str nam
     return NULL;
 }
 
-void service_save_details(struct sandbox *sandbox)
+int service_save_details(struct sandbox *sandbox)
 {
     cleanup_buf struct buf document = BUF_INIT(DETAILS_MAX_DOCUMENT_BYTES);
     int r;
 
     if (sandbox->details == NULL)
-        return;
+        return 0;
     r = details_write(sandbox->details, &document);
     if (r == 0)
         r = sandboxstore_save_details(sandbox->service->config.store, str_from(sandbox->record.id),
@@ -142,6 +142,7 @@ void service_save_details(struct sandbox *sandbox)
     if (r < 0)
         log_write(sandbox->service->config.log, LOG_WARN, "cannot save a sandbox's details",
                   LOG_TEXT("sandbox", sandbox->record.id), LOG_TEXT("error", err_text(r)));
+    return r;
 }
 
 /* What does not outlive the processes of the sandbox, as far as its clients see. */
@@ -337,7 +338,7 @@ static void start(struct sandbox *sandbox)
 
         details_start(sandbox->details);
         if (was_archived)
-            service_save_details(sandbox);
+            (void)service_save_details(sandbox);
     }
     if (r == 0 && service->config.keeper == NULL)
         r = err_set(&err, ERR_BUSY, "the service is restarting its sandboxes; try again");
@@ -446,7 +447,7 @@ int service_create(struct service *service, const struct sandboxstore_sandbox *r
         return err_set_plain(err, r);
     }
     sandbox->details = details;
-    service_save_details(sandbox);
+    (void)service_save_details(sandbox);
     service->created++;
     service_use(sandbox, use);
     return 0;

@@ -120,7 +120,7 @@ struct sandbox *service_find_named(const struct service *service, struct str nam
 int service_create(struct service *service, const struct sandboxstore_sandbox *record,
                    struct details *details, struct sandbox_use *use, struct err *err);
 /* After a change of its details. */
-void service_save_details(struct sandbox *sandbox);
+int service_save_details(struct sandbox *sandbox);
 
 /* Calls `ready`, maybe at once, when the sandbox runs. */
 void service_use(struct sandbox *sandbox, struct sandbox_use *use);

@@ -239,3 +239,24 @@ bool tickets_open_storage(const struct tickets *tickets, struct str ticket, int6
     memcpy(out_owner, owner, sizeof(owner));
     return true;
 }
+
+/* ---- files ---- */
+
+void tickets_for_files(const struct tickets *tickets, const struct sandboxstore_sandbox *sandbox,
+                       struct str salt, char out_key[TICKETS_FILES_BYTES])
+{
+    unsigned char digest[SHA256_BYTES];
+    char created[32];
+    struct hmac mac;
+
+    snprintf(created, sizeof(created), "%lld", (long long)sandbox->created_s);
+    hmac_init(&mac, (struct str){(const char *)tickets->lasting, SHA256_BYTES});
+    hmac_add_part(&mac, STR("files"));
+    hmac_add_part(&mac, str_from(sandbox->id));
+    hmac_add_part(&mac, str_from(sandbox->owner));
+    hmac_add_part(&mac, str_from(created));
+    hmac_add_part(&mac, salt);
+    hmac_end(&mac, digest);
+    hex_text(out_key, digest, sizeof(digest));
+    secret_wipe(digest, sizeof(digest));
+}

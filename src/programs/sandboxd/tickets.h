@@ -5,7 +5,8 @@
  *
  * A sandbox's ticket opens its ports, and a toolbox's its terminals and sessions, as long as the
  * administrator's key stays the same. A port's and a storage's ticket are valid for a time, and not
- * after a restart of the service.
+ * after a restart of the service. The key for files signs URLs of a sandbox's files: its clients
+ * get it, and it lasts until the salt changes.
  */
 #ifndef PROGRAMS_SANDBOXD_TICKETS_H
 #define PROGRAMS_SANDBOXD_TICKETS_H
@@ -22,6 +23,7 @@ enum {
     /* Small letters and digits: with a port before it, a label of a host's name. */
     TICKETS_PORT_BYTES = 56,
     TICKETS_STORAGE_BYTES = SANDBOXSTORE_ID_BYTES + 16 + 33,
+    TICKETS_FILES_BYTES = 2 * SHA256_BYTES + 1,
 };
 
 struct tickets {
@@ -54,5 +56,9 @@ void tickets_for_storage(const struct tickets *tickets, const char *owner, int64
                          char out_ticket[TICKETS_STORAGE_BYTES]);
 bool tickets_open_storage(const struct tickets *tickets, struct str ticket, int64_t now_s,
                           char out_owner[SANDBOXSTORE_ID_BYTES]);
+
+/* Another for each owner and time of creation, since clients may choose the id of a sandbox. */
+void tickets_for_files(const struct tickets *tickets, const struct sandboxstore_sandbox *sandbox,
+                       struct str salt, char out_key[TICKETS_FILES_BYTES]);
 
 #endif

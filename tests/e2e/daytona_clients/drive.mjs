@@ -229,6 +229,54 @@ await refused(files.deleteFile('moved.txt'), 404);
 await refused(files.deleteFile('folder'), 400);
 await files.deleteFile('folder', true);
 
+// ---- signed URLs, which need no key ----
+
+const status = async (address, options) => (await fetch(address, options)).status;
+const form = (content) => {
+  const body = new FormData();
+  body.append('file', new Blob([content]), 'local.bin');
+  return { method: 'POST', body };
+};
+let lastingUrl;
+if (!isOld) {
+  const name = '/home/user/signed straße+:5.txt';
+  const uploadUrl = await sandbox.uploadUrl(name, 600);
+  assert.equal(await status(uploadUrl, form('by URL')), 200);
+  const downloadUrl = await sandbox.downloadUrl(name);
+  const answer = await fetch(downloadUrl);
+  assert.equal(answer.status, 200);
+  assert.equal(await answer.text(), 'by URL');
+  assert.match(answer.headers.get('content-disposition'), /^attachment; filename\*=UTF-8''/);
+  assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+  assert.ok(Buffer.from(await (await fetch(await sandbox.downloadUrl('big'))).arrayBuffer()).equals(big));
+  assert.equal(await status(await sandbox.downloadUrl('missing')), 404);
+  assert.equal(await status(await sandbox.uploadUrl('/usr/bin/x'), form('x')), 403);
+  // For this method, path, time and sandbox only.
+  const changed = (address, change) => {
+    const other = new URL(address);
+    change(other);
+    return other;
+  };
+  assert.equal(await status(uploadUrl), 401);
+  assert.equal(await status(downloadUrl.replace('/download', '/upload-v2'), form('x')), 401);
+  assert.equal(await status(changed(downloadUrl, (one) => one.searchParams.set('path', '/etc/passwd'))), 401);
+  assert.equal(await status(changed(downloadUrl, (one) => one.searchParams.set('expires', '0'))), 401);
+  assert.equal(await status(changed(downloadUrl, (one) => one.searchParams.set('signature', 'v1_x'))), 401);
+  assert.equal(await status(changed(downloadUrl, (one) => one.searchParams.delete('signature'))), 401);
+  assert.equal(await status(downloadUrl.replace(sandbox.id, theirs.id)), 401);
+  assert.equal(await status(downloadUrl.replace('/files/download', '/files/info')), 401);
+  const brief = await sandbox.downloadUrl(name, 1);
+  while (await status(brief) !== 401) await new Promise((resolve) => setTimeout(resolve, 100));
+  // A new key ends what the old one has signed.
+  const before = await sandbox.downloadUrl(name, 0);
+  assert.equal(await status(before), 200);
+  await sandbox.rotateSigningKey();
+  assert.equal(await status(before), 401);
+  assert.equal(await status(uploadUrl, form('x')), 401);
+  lastingUrl = await sandbox.downloadUrl(name, 0);
+  assert.equal(await (await fetch(lastingUrl)).text(), 'by URL');
+}
+
 // ---- repositories ----
 
 const { git } = sandbox;
@@ -304,6 +352,7 @@ await processes.createSession('lost');
 await sandbox.stop();
 assert.equal(sandbox.state, 'stopped');
 await refused(sandbox.process.executeCommand('true'), 409, /not running/);
+if (!isOld) assert.equal(await status(lastingUrl), 409);
 await sandbox.archive();
 assert.equal(sandbox.state, 'archived');
 await sandbox.start();
@@ -312,11 +361,13 @@ assert.equal((await sandbox.process.executeCommand('echo $COLOUR')).result, 'blu
 await refused(sandbox.archive(), 409, /not stopped/);
 assert.deepEqual(await processes.listSessions(), []);
 assert.equal((await files.downloadFile('c d.txt')).toString(), 'xx');
+if (!isOld) assert.equal(await status(lastingUrl), 200);
 const brief = await daytona.create({ ephemeral: true, ...(isOld ? { autoDeleteInterval: 0 } : {}) });
 await brief.stop();
 await assert.rejects(async () => { for (;;) await daytona.get(brief.id); });
 await theirs.delete();
 await sandbox.delete();
 await refused(daytona.get(sandbox.id), 404);
+if (!isOld) assert.equal(await status(lastingUrl), 401);
 console.log('every call did what it should');
 process.exit(0); // older clients leave a timer behind

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several files in one multipart answer: a part `file` for each that can be read, else a part
- * `error`. Content is read as the client takes it.
+ * `error`; or one file as it is. Content is read as the client takes it.
  */
 #include "programs/sandboxd/daytona/files.h"
 
@@ -34,7 +34,8 @@ struct download {
     struct arena arena;
     const struct json_value *path; /* the next one */
     size_t left;
-    int fd; /* of the present file; or -1 */
+    const char *single; /* instead: the only file, of which no parts are made; or NULL */
+    int fd;             /* of the present file; or -1 */
     uint64_t bytes_left;
     char boundary[2 * BOUNDARY_BYTES + 1];
 };
@@ -65,6 +66,19 @@ static void cut(struct download *download)
 {
     exchange_cut(download->exchange); /* the client notices that it is incomplete */
     on_gone(download);
+}
+
+/* An error of a file that is sent as it is, before it is. */
+static void fail(struct download *download, const struct err *err)
+{
+    exchange_watch(download->exchange, NULL, NULL);
+    dfiles_fail(download->exchange, err);
+    on_gone(download);
+}
+
+static struct str path_of(const struct download *download)
+{
+    return download->single != NULL ? str_from(download->single) : json_str(download->path);
 }
 
 /* ---- parts ---- */
@@ -98,7 +112,7 @@ static int put_head(const struct download *download, struct buf *out, const char
                        download->boundary, kind);
 
     if (r == 0)
-        r = put_file_name(out, json_str(download->path));
+        r = put_file_name(out, path_of(download));
     return r < 0 ? r
                  : buf_printf(out, "\r\nContent-Type: %s\r\nContent-Length: %llu\r\n\r\n", type,
                               (unsigned long long)length);
@@ -163,13 +177,51 @@ static void go_on(struct download *download);
 
 static void note_done(struct download *download)
 {
-    download->path = json_next(download->path);
+    if (download->single == NULL)
+        download->path = json_next(download->path);
     download->left--;
+}
+
+/* Nothing that a browser would show as a page of this service. */
+static int begin_single(struct download *download)
+{
+    cleanup_buf struct buf disposition = BUF_INIT(HEAD_BYTES);
+    struct http_field fields[] = {{STR("Content-Disposition"), STR_EMPTY},
+                                  {STR("X-Content-Type-Options"), STR("nosniff")},
+                                  {STR("Cache-Control"), STR("no-store")}};
+    struct str rest = path_of(download);
+    struct str name = STR_EMPTY;
+    int r = buf_append_str(&disposition, STR("attachment; "));
+
+    while (str_cut(&rest, '/', &name)) /* the last one */
+        continue;
+    if (r == 0)
+        r = put_file_name(&disposition, name);
+    if (r < 0)
+        return r;
+    fields[0].value = buf_view(&disposition);
+    exchange_begin(download->exchange,
+                   &(struct http_answer){.status = 200,
+                                         .type = STR("application/octet-stream"),
+                                         .fields = fields,
+                                         .field_count = array_size(fields)});
+    return 0;
+}
+
+static int begin_file(struct download *download, uint64_t size)
+{
+    cleanup_buf struct buf head = BUF_INIT(HEAD_BYTES);
+    int r;
+
+    download->bytes_left = size;
+    if (download->single != NULL)
+        return begin_single(download);
+    r = put_head(download, &head, "file", "application/octet-stream", size);
+    return r == 0 && !write_all(download, &head) ? ERR_IO : r;
 }
 
 static void on_opened(void *data, const struct err *err, int fd, const struct room_entry *entry)
 {
-    cleanup_buf struct buf head = BUF_INIT(HEAD_BYTES);
     struct download *download = data;
 
     download->is_opening = false;
@@ -181,38 +233,38 @@ static void on_opened(void *data, const struct err *err, int fd, const struct ro
         release(download);
         return;
     }
-    if (err != NULL) {
-        if (!write_error(download, err)) {
-            cut(download);
-            return;
-        }
-        note_done(download);
-    } else {
-        download->bytes_left = entry->size;
-        if (put_head(download, &head, "file", "application/octet-stream", entry->size) < 0 ||
-            !write_all(download, &head)) {
-            cut(download);
-            return;
-        }
+    if (err != NULL && download->single != NULL) {
+        fail(download, err);
+        return;
     }
+    if (err != NULL ? !write_error(download, err) : begin_file(download, entry->size) < 0) {
+        cut(download);
+        return;
+    }
+    if (err != NULL)
+        note_done(download);
     go_on(download);
 }
 
 static void on_ready(void *data, struct sandbox *sandbox, const struct err *err)
 {
     struct download *download = data;
+    struct err failed = ERR_INIT;
     char path[ROOM_PATH_BYTES];
     int r = err != NULL ? err->code : 0;
 
     if (r == 0) {
         download->sandbox = sandbox;
-        r = toolbox_path(json_str(download->path), path) /* as was checked */
+        r = toolbox_path(path_of(download), path) /* as was checked */
                 ? room_file_open(sandbox->room, path, on_opened, download)
                 : ERR_INVALID_PATH;
         if (r < 0)
             service_release(sandbox);
     }
-    if (r < 0)
+    if (r < 0 && download->single != NULL) {
+        err_set_plain(&failed, r);
+        fail(download, err != NULL ? err : &failed);
+    } else if (r < 0)
         cut(download);
     else
         download->is_opening = true;
@@ -229,16 +281,24 @@ static void open_next(struct download *download)
         service_use(sandbox, &download->use);
 }
 
+/* What stands between parts. */
+static bool write_mark(struct download *download, const char *text)
+{
+    const struct str mark = str_from(text);
+
+    return download->single != NULL || exchange_write(download->exchange, &mark, 1) == 0;
+}
+
 static void go_on(struct download *download)
 {
-    cleanup_buf struct buf end = BUF_INIT(HEAD_BYTES);
+    char end[2 * BOUNDARY_BYTES + 16];
     int r;
 
     if (download->fd >= 0) {
         r = send_pieces(download);
         if (r == 0)
             return; /* when it has drained */
-        if (r < 0 || buf_append_str(&end, STR("\r\n")) < 0 || !write_all(download, &end)) {
+        if (r < 0 || !write_mark(download, "\r\n")) {
             cut(download);
             return;
         }
@@ -250,8 +310,8 @@ static void go_on(struct download *download)
         open_next(download);
         return;
     }
-    buf_clear(&end);
-    if (buf_printf(&end, "--%s--\r\n", download->boundary) < 0 || !write_all(download, &end)) {
+    snprintf(end, sizeof(end), "--%s--\r\n", download->boundary);
+    if (!write_mark(download, end)) {
         cut(download);
         return;
     }
@@ -307,18 +367,16 @@ static void begin(struct download *download)
     go_on(download);
 }
 
-void dfiles_download(const struct call *call)
+/* NULL after an answer. */
+static struct download *new_download(const struct call *call, const struct sandbox *sandbox)
 {
-    const struct sandbox *sandbox = toolbox_find(call);
     struct download *download = sandbox != NULL ? calloc(1, sizeof(*download)) : NULL;
-    const struct json_value *object;
-    const char *wrong;
 
     if (sandbox == NULL)
-        return;
+        return NULL;
     if (download == NULL) {
         call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
-        return;
+        return NULL;
     }
     download->service = call->service;
     download->exchange = call->exchange;
@@ -329,6 +387,17 @@ void dfiles_download(const struct call *call)
     download->use = (struct sandbox_use){.ready = on_ready, .data = download};
     list_init(&download->use.node);
     arena_init(&download->arena, CALL_ARENA_BYTES);
+    return download;
+}
+
+void dfiles_download(const struct call *call)
+{
+    struct download *download = new_download(call, toolbox_find(call));
+    const struct json_value *object;
+    const char *wrong;
+
+    if (download == NULL)
+        return;
     object = call_object(call, &download->arena, false);
     wrong = object != NULL ? read_paths(object, download) : NULL;
     if (wrong != NULL)
@@ -337,4 +406,24 @@ void dfiles_download(const struct call *call)
         release(download);
     else
         begin(download);
+}
+
+void dfiles_download_one(const struct call *call)
+{
+    char path[ROOM_PATH_BYTES];
+    struct sandbox *sandbox =
+        toolbox_query_path(call, STR("path"), NULL, path) ? toolbox_find(call) : NULL;
+    struct download *download = new_download(call, sandbox);
+
+    if (download == NULL)
+        return;
+    download->left = 1;
+    download->single = arena_copy(&download->arena, str_from(path));
+    if (download->single == NULL) {
+        call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
+        release(download);
+        return;
+    }
+    exchange_watch(call->exchange, &download_events, download);
+    service_use(sandbox, &download->use);
 }

@@ -27,5 +27,8 @@ void dfiles_search(const struct call *call); /* files whose name fits a pattern 
 void dfiles_replace(const struct call *call);
 void dfiles_upload(const struct call *call);
 void dfiles_download(const struct call *call);
+/* One file, of the path in the query. */
+void dfiles_upload_one(const struct call *call);
+void dfiles_download_one(const struct call *call);
 
 #endif

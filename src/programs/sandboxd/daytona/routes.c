@@ -5,6 +5,7 @@
 #include "programs/sandboxd/daytona/pty.h"
 #include "programs/sandboxd/daytona/sandboxes.h"
 #include "programs/sandboxd/daytona/session.h"
+#include "programs/sandboxd/daytona/signing.h"
 #include "programs/sandboxd/daytona/toolbox.h"
 
 /* clang-format off */
@@ -23,6 +24,8 @@ static const struct endpoint endpoints[] = {
     {HTTP_METHOD_POST,   "/api/sandbox/*/archive", ENDPOINT_KEY, DAYTONA_MAX_BODY_BYTES, daytona_archive},
     {HTTP_METHOD_POST,   "/api/sandbox/*/last-activity", ENDPOINT_KEY, DAYTONA_MAX_BODY_BYTES, daytona_note_activity},
     {HTTP_METHOD_GET,    "/api/sandbox/*/toolbox-proxy-url", ENDPOINT_KEY, 0, daytona_get_toolbox_url},
+    {HTTP_METHOD_GET,    "/api/sandbox/*/signing-key", ENDPOINT_KEY, 0, signing_get},
+    {HTTP_METHOD_POST,   "/api/sandbox/*/signing-key/rotate", ENDPOINT_KEY, DAYTONA_MAX_BODY_BYTES, signing_rotate},
     {HTTP_METHOD_POST,   "/toolbox/*/env", ENDPOINT_KEY, TOOLBOX_MAX_BODY_BYTES, toolbox_set_env},
     {HTTP_METHOD_GET,    "/toolbox/*/work-dir", ENDPOINT_KEY, 0, toolbox_work_dir},
     {HTTP_METHOD_GET,    "/toolbox/*/user-home-dir", ENDPOINT_KEY, 0, toolbox_home_dir},
@@ -54,6 +57,8 @@ static const struct endpoint endpoints[] = {
     {HTTP_METHOD_POST,   "/toolbox/*/files/replace", ENDPOINT_KEY, TOOLBOX_MAX_BODY_BYTES, dfiles_replace},
     {HTTP_METHOD_POST,   "/toolbox/*/files/bulk-upload", ENDPOINT_KEY, ENDPOINT_STREAMED, dfiles_upload},
     {HTTP_METHOD_POST,   "/toolbox/*/files/bulk-download", ENDPOINT_KEY, TOOLBOX_MAX_BODY_BYTES, dfiles_download},
+    {HTTP_METHOD_GET,    "/toolbox/*/files/download", ENDPOINT_SIGNED, 0, dfiles_download_one},
+    {HTTP_METHOD_POST,   "/toolbox/*/files/upload-v2", ENDPOINT_SIGNED, ENDPOINT_STREAMED, dfiles_upload_one},
 };
 /* clang-format on */
 

@@ -752,7 +752,7 @@ void daytona_set_labels(const struct call *call)
         call_fail(call->exchange, err_http_status(r), err_text(r));
         return;
     }
-    service_save_details(sandbox);
+    (void)service_save_details(sandbox);
     json_writer_init(&json, &out);
     json_begin_object(&json);
     json_key(&json, STR("labels"));
@@ -789,7 +789,7 @@ static void set_minutes(const struct call *call, int64_t least, enum interval in
         details->auto_delete_minutes = minutes;
         break;
     }
-    service_save_details(sandbox);
+    (void)service_save_details(sandbox);
     answer_sandbox(call->exchange, sandbox);
 }
 
@@ -824,7 +824,7 @@ void daytona_archive(const struct call *call)
     if (details == NULL)
         return;
     details->is_archived = true;
-    service_save_details(sandbox);
+    (void)service_save_details(sandbox);
     answer_sandbox(call->exchange, sandbox);
 }
 

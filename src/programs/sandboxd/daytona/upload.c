@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that come as a multipart body: parts `files[0].path` and `files[0].file`, and so on.
+ * Files that come as a multipart body: parts `files[0].path` and `files[0].file`, and so on; or one
+ * part `file`, if the path is in the query.
  * Content goes on to the sandbox as it comes, one file at a time, and the client waits for the
  * disk.
  *
@@ -44,6 +45,7 @@ struct upload {
     int64_t index; /* of the file that the path or the content is for */
     struct buf path;
     bool has_path;
+    bool is_single;    /* the path is that of the query */
     bool is_waiting;   /* for the sandbox: no event is read */
     bool is_draining;  /* the content is complete, but not taken */
     bool is_writing;   /* on_written() comes */
@@ -218,23 +220,14 @@ static bool read_name(struct str name, enum part *out_part, int64_t *out_index)
 }
 
 /* May answer, which ends the upload. */
-static void begin_part(struct upload *upload)
+static void begin_file(struct upload *upload, int64_t index)
 {
-    int64_t index = 0;
     struct sandbox *sandbox;
 
-    if (!read_name(multipart_name(&upload->multipart), &upload->part, &index)) {
-        fail(upload, 400, NULL, "parts must be called files[0].path, files[0].file and so on");
-        return;
-    }
-    if (upload->part == PART_PATH) {
-        upload->index = index;
-        upload->has_path = false;
-        buf_clear(&upload->path);
-        return;
-    }
     if (!upload->has_path || upload->index != index) {
-        fail(upload, 400, NULL, "the path of a file must come before its content");
+        fail(upload, 400, NULL,
+             upload->is_single ? "there must be one part called file"
+                               : "the path of a file must come before its content");
         return;
     }
     upload->has_path = false;
@@ -245,6 +238,33 @@ static void begin_part(struct upload *upload)
     }
     upload->is_waiting = true;
     service_use(sandbox, &upload->use); /* on_ready() goes on, maybe at once */
+}
+
+/* The same. */
+static void begin_part(struct upload *upload)
+{
+    int64_t index = upload->index;
+
+    if (upload->is_single && str_eq(multipart_name(&upload->multipart), STR("file"))) {
+        upload->part = PART_FILE;
+        begin_file(upload, index);
+        return;
+    }
+    if (upload->is_single) {
+        fail(upload, 400, NULL, "the part with the content must be called file");
+        return;
+    }
+    if (!read_name(multipart_name(&upload->multipart), &upload->part, &index)) {
+        fail(upload, 400, NULL, "parts must be called files[0].path, files[0].file and so on");
+        return;
+    }
+    if (upload->part == PART_PATH) {
+        upload->index = index;
+        upload->has_path = false;
+        buf_clear(&upload->path);
+        return;
+    }
+    begin_file(upload, index);
 }
 
 static void take_data(struct upload *upload, struct str data)
@@ -313,6 +333,10 @@ static void answer_if_over(struct upload *upload)
         fail(upload, 400, NULL, "the multipart body ended too early");
         return;
     }
+    if (upload->is_single && upload->has_path) {
+        fail(upload, 400, NULL, "there must be one part called file");
+        return;
+    }
     upload->exchange = NULL;
     exchange_watch(exchange, NULL, NULL);
     call_answer_json(exchange, 200, STR("{}"));
@@ -363,7 +387,8 @@ static void on_complete(void *data, struct exchange *exchange)
 
 static const struct exchange_events upload_events = {.on_gone = on_gone};
 
-void dfiles_upload(const struct call *call)
+/* `path` or NULL: the paths are in the body. */
+static void start(const struct call *call, const char *path)
 {
     const struct sandbox *sandbox = toolbox_find(call);
     struct str type = STR_EMPTY;
@@ -384,6 +409,12 @@ void dfiles_upload(const struct call *call)
     list_init(&upload->use.node);
     buf_init(&upload->backlog, BACKLOG_BYTES);
     buf_init(&upload->path, ROOM_PATH_BYTES);
+    upload->is_single = upload->has_path = path != NULL;
+    if (path != NULL && buf_append_str(&upload->path, str_from(path)) < 0) {
+        call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
+        release(upload);
+        return;
+    }
     (void)http_header(call->request, STR("Content-Type"), &type);
     if (multipart_init(&upload->multipart, type) < 0) {
         call_fail(call->exchange, 400, "the body must be multipart/form-data with a boundary");
@@ -392,4 +423,17 @@ void dfiles_upload(const struct call *call)
     }
     exchange_watch(call->exchange, &upload_events, upload);
     exchange_stream(call->exchange, UINT64_MAX, on_piece, on_complete, upload);
+}
+
+void dfiles_upload(const struct call *call)
+{
+    start(call, NULL);
+}
+
+void dfiles_upload_one(const struct call *call)
+{
+    char path[ROOM_PATH_BYTES];
+
+    if (toolbox_query_path(call, STR("path"), NULL, path))
+        start(call, path);
 }

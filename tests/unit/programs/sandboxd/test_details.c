@@ -19,6 +19,7 @@ static void a_document_comes_back(void **state)
     details->auto_stop_minutes = 3;
     details->auto_delete_minutes = 0;
     details->is_public = true;
+    memset(details->signing_salt, 'a', sizeof(details->signing_salt) - 1);
     details->auto_archive_minutes = 8;
     details->is_archived = true;
     assert_int_equal(details_write(details, &document), 0);
@@ -31,6 +32,7 @@ static void a_document_comes_back(void **state)
     assert_true(again->is_public);
     assert_int_equal(again->auto_archive_minutes, 8);
     assert_true(again->is_archived);
+    assert_string_equal(again->signing_salt, details->signing_salt);
     assert_null(details_read(STR("{}")));
     assert_null(details_read(STR("no JSON")));
 }

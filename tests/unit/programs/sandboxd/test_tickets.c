@@ -111,8 +111,37 @@ static void a_storages_ticket_names_its_owner(void **state)
     assert_false(tickets_open_storage(&tickets, STR("a.b.c"), NOW, owner));
 }
 
+static void a_key_for_files_is_for_one_sandbox_of_one_owner(void **state)
+{
+    const struct sandboxstore_sandbox sandbox = {.id = A, .owner = "one", .created_s = NOW};
+    struct sandboxstore_sandbox others[] = {sandbox, sandbox, sandbox};
+    char key[TICKETS_FILES_BYTES];
+    char other[TICKETS_FILES_BYTES];
+    struct tickets later;
+
+    (void)state;
+    tickets_for_files(&tickets, &sandbox, STR(""), key);
+    assert_int_equal(strlen(key), 64);
+    tickets_init(&later, STR("sba_administrator"));
+    tickets_for_files(&later, &sandbox, STR(""), other);
+    assert_string_equal(key, other);
+    snprintf(others[0].id, sizeof(others[0].id), "%s", B);
+    snprintf(others[1].owner, sizeof(others[1].owner), "another");
+    others[2].created_s++;
+    for (size_t i = 0; i < array_size(others); i++) {
+        tickets_for_files(&tickets, &others[i], STR(""), other);
+        assert_string_not_equal(key, other);
+    }
+    tickets_for_files(&tickets, &sandbox, STR("salt"), other);
+    assert_string_not_equal(key, other);
+    tickets_init(&later, STR("sba_another"));
+    tickets_for_files(&later, &sandbox, STR(""), other);
+    assert_string_not_equal(key, other);
+}
+
 TEST_MAIN(cmocka_unit_test_setup(a_sandboxs_ticket_is_for_it_alone_and_lasts, make),
           cmocka_unit_test_setup(a_toolboxs_ticket_is_none_for_ports, make),
           cmocka_unit_test_setup(a_ports_ticket_is_for_it_alone_and_for_a_time, make),
           cmocka_unit_test_setup(no_changed_character_passes, make),
-          cmocka_unit_test_setup(a_storages_ticket_names_its_owner, make))
+          cmocka_unit_test_setup(a_storages_ticket_names_its_owner, make),
+          cmocka_unit_test_setup(a_key_for_files_is_for_one_sandbox_of_one_owner, make))
