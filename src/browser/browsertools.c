@@ -586,24 +586,36 @@ static bool is_named(const struct browser_tools *tools, struct str host)
     return rule != NULL && !str_eq(rule->pattern, STR("*"));
 }
 
-static bool is_too_private(const struct browser_call *call)
+/* Without a question, and by what does not name it. */
+static bool is_allowed_unnamed(const struct browser_tools *tools, struct str host)
 {
-    struct str host = str_from(call->to_host[0] != '\0' ? call->to_host : call->page_host);
+    const struct permission_resource resource = {
+        .group = CATALOG_BROWSER, .operation = PERMISSION_USES, .given = host};
+    struct permission_decision decision;
 
-    return host.len > 0 && browser_host_is_private(host) &&
-           strcmp(call->events.decision, permission_source_name(PERMISSION_BY_MODE)) == 0 &&
-           !is_named(call->tools, host);
+    permission_decide(keeper_permission(tools->config.keeper), &resource, &decision);
+    return decision.verdict == PERMISSION_ALLOW &&
+           (decision.source == PERMISSION_BY_MODE || decision.source == PERMISSION_BY_ALLOW_RULE) &&
+           !is_named(tools, host);
+}
+
+/* The decision about the call names one of its hosts, so each is looked at. */
+static const char *too_private_host(const struct browser_call *call)
+{
+    const char *hosts[] = {call->to_host, needs_page_host(call) ? call->page_host : ""};
+
+    for (size_t i = 0; i < array_size(hosts); i++)
+        if (hosts[i][0] != '\0' && browser_host_is_private(str_from(hosts[i])) &&
+            is_allowed_unnamed(call->tools, str_from(hosts[i])))
+            return hosts[i];
+    return NULL;
 }
 
 /* Nor is the user's own browser, unless he chose it by an option. */
 static bool is_too_personal(const struct browser_call *call)
 {
-    const char *decision = call->events.decision;
-
     return call->is_local && !is_local_default(&call->tools->config) &&
-           (strcmp(decision, permission_source_name(PERMISSION_BY_MODE)) == 0 ||
-            strcmp(decision, permission_source_name(PERMISSION_BY_ALLOW_RULE)) == 0) &&
-           !is_named(call->tools, STR(LOCAL_BROWSER));
+           is_allowed_unnamed(call->tools, STR(LOCAL_BROWSER));
 }
 
 /*
@@ -664,20 +676,19 @@ static uint64_t start(void *data, const struct provider_events *events)
     struct browser_call *call = data;
     cleanup_buf struct buf members = BUF_INIT(MESSAGE_BYTES);
     struct err err = ERR_INIT;
+    const char *host;
     int r;
 
     call->events = *events;
     call->intent =
         (struct authority_note){.outcome = AUTHORITY_INTENT, .policy_source = events->decision};
     r = note(call, events->decision, &call->intent);
-    if (r == 0 && is_too_private(call)) {
-        const char *host = call->to_host[0] != '\0' ? call->to_host : call->page_host;
-
+    host = r == 0 ? too_private_host(call) : NULL;
+    if (host != NULL)
         r = err_set(&err, ERR_DENIED_BY_POLICY,
                     "%s is this machine or on a private network, which needs a rule of its own: "
                     "gatehouse rules add allow browser host:%s",
                     host, host);
-    }
     if (r == 0 && is_too_personal(call))
         r = err_set(&err, ERR_DENIED_BY_POLICY,
                     "the user's own browser needs a rule of its own: gatehouse rules add allow "
@@ -823,8 +834,7 @@ static bool may_go(void *data, struct str host, uint16_t port, bool is_agreed)
     resource.given = str_from(name);
     permission_decide(keeper_permission(tools->config.keeper), &resource, &decision);
     return decision.verdict == PERMISSION_ALLOW &&
-           (decision.source != PERMISSION_BY_MODE || !browser_host_is_private(resource.given) ||
-            is_named(tools, resource.given));
+           (!browser_host_is_private(resource.given) || !is_allowed_unnamed(tools, resource.given));
 }
 
 /* ---- making ---- */

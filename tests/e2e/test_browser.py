@@ -397,6 +397,22 @@ class Borders(InBrowser):
         self.assertIn("localhost", self.fails(server, "browser_navigate",
                                               url=f"{self.here}/redirect/302?to={self.other}/forms.html"))
 
+    def test_a_rule_for_all_hosts_opens_no_private_network(self):
+        self.settings.unlink()
+        self.allow("*")
+        server = self.serve("--permission-browser", "ask")
+        for address in (self.here, self.other, "http://10.1.2.3", "http://[::1]"):
+            self.assertIn("private network", self.fails(server, "browser_navigate", url=f"{address}/forms.html"))
+        self.allow("127.0.0.1")
+        server = self.serve()
+        self.go(server, "forms.html")
+        self.assertIn("private network", self.fails(server, "browser_navigate", url=f"{self.other}/forms.html"))
+        self.assertIn("localhost", self.fails(server, "browser_navigate",
+                                              url=f"{self.here}/redirect/302?to={self.other}/forms.html"))
+        self.go(server, "forms.html")
+        self.assertEqual(self.text(server, f"fetch('{self.other}/api/x', {{mode: 'no-cors'}}).then(() => 'got', () => 'refused')"),
+                         "refused")
+
     def test_nothing_is_offered_unless_the_user_opened_it(self):
         server = self.serve("--permission-filesystem-read", "allow", connects=False)
         names = [tool["name"] for tool in server.request("tools/list")["tools"]]

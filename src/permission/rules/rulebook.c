@@ -323,38 +323,42 @@ static bool shell_holds(struct search *search, const struct rulebook_node *root,
 
 /* ---- Hosts ---- */
 
-static bool host_holds(struct search *search, const struct rulebook_node *root, struct str given)
+static bool domain_holds(struct search *search, const struct rulebook_node *root, struct str host)
 {
-    const struct rulebook_node *at;
-    struct form_host host;
-    struct str rest = given;
+    const struct rulebook_node *at = root;
+    const char *dot;
 
-    if (!str_eq(given, STR("*"))) {
-        if (!form_host(given, &host))
-            return false;
-        rest = (struct str){host.text, host.len};
-        if (holds(search, root->rule))
-            return true;
-    }
-    at = go(search, root, STEP_WHOLE, rest);
-    if (at != NULL && holds(search, at->rule))
-        return true;
-    if (rest.ptr == given.ptr || host.is_address)
-        return false;
     /* A rule for names below a domain wants one more label than the domain has. */
-    at = root;
-    while (true) {
-        const char *dot = memrchr(rest.ptr, '.', rest.len);
-
-        if (dot == NULL)
-            return false;
-        at = go(search, at, STEP_LABEL, rulebook_behind(rest, dot));
+    while ((dot = memrchr(host.ptr, '.', host.len)) != NULL) {
+        at = go(search, at, STEP_LABEL, rulebook_behind(host, dot));
         if (at == NULL)
             return false;
         if (holds(search, at->rule))
             return true;
-        rest.len = (size_t)(dot - rest.ptr);
+        host.len = (size_t)(dot - host.ptr);
     }
+    return false;
+}
+
+/* The rule for all hosts comes last: who finds another one knows that it names this host. */
+static bool host_holds(struct search *search, const struct rulebook_node *root, struct str given)
+{
+    bool is_nowhere = str_eq(given, STR("*"));
+    const struct rulebook_node *at;
+    struct form_host host;
+    struct str name = given;
+
+    if (!is_nowhere) {
+        if (!form_host(given, &host))
+            return false;
+        name = (struct str){host.text, host.len};
+    }
+    at = go(search, root, STEP_WHOLE, name);
+    if (at != NULL && holds(search, at->rule))
+        return true;
+    if (is_nowhere)
+        return false;
+    return (!host.is_address && domain_holds(search, root, name)) || holds(search, root->rule);
 }
 
 /* ---- The question ---- */

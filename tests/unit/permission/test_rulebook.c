@@ -364,6 +364,31 @@ static void hosts_are_matched_by_whole_labels(void **state)
     check_both(CATALOG_BROWSER, "host:*", "not a host", false);
 }
 
+static void a_rule_that_names_the_host_is_found_before_one_for_all(void **state)
+{
+    static const char *const named[] = {"127.0.0.1", "*.local", "example.com"};
+    static const char *const hosts[] = {"127.1", "a.local", "example.com"};
+
+    (void)state;
+    rule_count = 0;
+    add(RULE_ALLOW, CATALOG_BROWSER, "host:*");
+    for (size_t i = 0; i < array_size(named); i++) {
+        char text[32];
+
+        snprintf(text, sizeof(text), "host:%s", named[i]);
+        add(RULE_ALLOW, CATALOG_BROWSER, text);
+    }
+    compile();
+    for (size_t i = 0; i < array_size(named); i++) {
+        const struct rule *found = find_in(RULE_ALLOW, CATALOG_BROWSER, hosts[i], "");
+
+        assert_non_null(found);
+        assert_true(str_eq_c(found->pattern, named[i]));
+    }
+    check(RULE_ALLOW, CATALOG_BROWSER, "127.0.0.2", true);
+    check(RULE_ALLOW, CATALOG_BROWSER, "local", true);
+}
+
 static void the_screen_is_seen_or_used_or_both(void **state)
 {
     (void)state;
@@ -562,6 +587,7 @@ TEST_MAIN(cmocka_unit_test_teardown(files_are_matched_by_whole_components, reset
           cmocka_unit_test_teardown(a_denied_command_is_found_with_other_blanks_and_quotes, reset),
           cmocka_unit_test_teardown(a_rule_may_want_a_directory, reset),
           cmocka_unit_test_teardown(hosts_are_matched_by_whole_labels, reset),
+          cmocka_unit_test_teardown(a_rule_that_names_the_host_is_found_before_one_for_all, reset),
           cmocka_unit_test_teardown(the_screen_is_seen_or_used_or_both, reset),
           cmocka_unit_test_teardown(expired_rules_are_passed_over, reset),
           cmocka_unit_test_teardown(one_expired_rule_does_not_hide_another, reset),
