@@ -53,6 +53,17 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
     .help = "reading files that usually hold secrets (.env, private keys, tokens), where reading " \
             "is allowed"
 
+/* ---- web pages ---- */
+
+#define SHARED_BROWSER_DEFAULT                                                                     \
+    .name = "browser-default", .type = OPTION_TEXT, .env = "GATEHOUSE_BROWSER_DEFAULT",            \
+    .old_env = "N8N_GATEWAY_BROWSER_DEFAULT", .placeholder = "NAME", .group = "Consent",           \
+    .help = "the browser to start: chromium, chrome, brave or edge; local is your own"
+
+#define SHARED_BROWSER_HEADLESS                                                                    \
+    .name = "browser-headless", .env = "GATEHOUSE_BROWSER_HEADLESS", .fallback = "yes",            \
+    .group = "Consent", .help = "it opens no windows on your display"
+
 /* ---- commands ---- */
 
 #define SHARED_SHELL_NETWORK                                                                       \

@@ -413,6 +413,14 @@ class Borders(InBrowser):
         self.assertEqual(self.text(server, f"fetch('{self.other}/api/x', {{mode: 'no-cors'}}).then(() => 'got', () => 'refused')"),
                          "refused")
 
+    def test_the_browser_to_start_is_an_option(self):
+        server = self.serve(*OPEN, "--browser-default", "local", connects=False)
+        self.assertIn("cannot be reached", self.fails(server, "browser_connect"))
+        self.assertEqual(self.browsers(server), [])
+        self.assertEqual(self.ok(server, "browser_connect", mode="ephemeral")["mode"], "ephemeral")
+        server = self.serve(*OPEN, "--browser-default", "netscape", connects=False)
+        self.assertIn("netscape", self.fails(server, "browser_connect"))
+
     def test_nothing_is_offered_unless_the_user_opened_it(self):
         server = self.serve("--permission-filesystem-read", "allow", connects=False)
         names = [tool["name"] for tool in server.request("tools/list")["tools"]]

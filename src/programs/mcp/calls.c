@@ -381,6 +381,7 @@ static int make_browser(struct calls *calls)
         .keeper = calls->config.keeper,
         .form = calls->config.result_form,
         .recorded = calls->config.files,
+        .default_browser = calls->config.default_browser,
         .staging_dir = calls->config.staging_dir,
         .own_port = calls->config.own_port,
     };

@@ -26,6 +26,7 @@ struct front_config {
     struct shell *shell;                /* NULL: commands are not available */
     struct screen_client *screen;       /* NULL: there is none, or it is not allowed */
     struct browser_client *browser;     /* the same */
+    const char *default_browser;        /* by name; NULL: the first one there is */
     struct workspace_client *workspace; /* its tools, instead of those for files and commands */
     enum workspace_provider workspace_provider;
     const char *staging_dir; /* of files to and from the browser's pages; empty: none */

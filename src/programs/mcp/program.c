@@ -558,6 +558,7 @@ static int open_front(struct program *program, const struct option_values *value
         .shell = commands_shell(program->commands),
         .screen = program->screen,
         .browser = program->browser,
+        .default_browser = options_text(values, MCP_OPTION_BROWSER_DEFAULT),
         .staging_dir = program->session->staging.path,
         .workspace = program->workspaces,
         .workspace_provider = program->workspace.provider,
