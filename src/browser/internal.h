@@ -36,6 +36,7 @@ enum {
     MAX_PAST = 8,       /* documents of a page that are remembered */
     MAX_DOWNLOADS = 500,
     MESSAGE_BYTES = 2000,
+    OUTLET_MAX_BYTES = 256 << 20,
     COMMAND_MS = 30000,
     ACTION_MS = 5000, /* for an element to become usable */
     NAVIGATE_MS = 30000,
@@ -256,6 +257,10 @@ int host_open_link(struct host *host, int to_browser, int from_browser, struct e
 /* The same for the DevTools of the user's own browser, on a port of this machine. */
 int host_open_socket(struct host *host, int fd, uint16_t port, const char *path, struct err *err);
 void host_close_link(struct host *host);
+/* It has gone by itself: the next call says so once. */
+void host_lose_link(struct host *host);
+/* Reads what has come; loses the link if that is its end. */
+void host_read_link(struct host *host, char *room, size_t size);
 /* The same by the relay. */
 int host_open_relayed(struct host *host, struct err *err);
 /* The reading thread looks again at what there is to wait for. */
@@ -272,6 +277,9 @@ void need_of_browser(struct host *host, struct str session, const char *method, 
 
 /* ---- pages ---- */
 
+/* Name of the world that our script has in each document. */
+#define PAGE_WORLD "gatehouse"
+
 struct page *page_by_session(struct host *host, struct str session);
 struct page *page_by_id(struct host *host, struct str id);
 struct page *page_by_target(struct host *host, struct str target);
@@ -279,17 +287,31 @@ struct page *new_page(struct host *host, struct str target);
 void close_page(struct host *host, struct page *page);
 /* Creates it if it is missing. NULL: too many, or no memory. */
 struct frame *need_frame(struct page *page, struct str id);
+struct frame *find_frame(struct page *page, struct str id);
+void drop_frame(struct page *page, struct frame *frame);
+/* They stay in their place, empty. */
+void free_message(struct message *message);
+void free_request(struct request *request);
 void page_unref(struct page *page);
 void pages_clear(struct host *host);
 /* The host of its address; empty: none. */
 struct str page_host(const struct page *page);
 struct frame *page_main_frame(struct page *page);
+bool page_is_main(const struct page *page, struct str frame);
+/* Begins to control a new target, or one that starts again after a crash. */
+void set_up_target(struct host *host, struct str session);
+/* True: the event was about a target. */
+bool host_on_target(struct host *host, struct str session, struct str method,
+                    const struct json_value *params);
 /* Whether this document has arrived; it need not be there any more. */
 bool page_has_had(const struct page *page, struct str loader);
 void host_on_event(void *data, struct str session, struct str method,
                    const struct json_value *params);
 /* A command that set a target up was answered. */
 void host_on_answer(void *data, struct str session, const char *method, const char *refusal);
+/* A request of the page has stopped: lets it go on or fail, or asks the front end. */
+void host_on_paused(struct host *host, struct page *page, struct str session,
+                    const struct json_value *params);
 /* The front end has answered. */
 void host_take_verdict(struct host *host, int64_t id, bool is_allowed);
 void host_drop_checks(struct host *host);
@@ -314,6 +336,8 @@ int keep_as_download(struct call *call, struct str bytes, const char *name, stru
 
 /* ---- calls ---- */
 
+/* Begins or cancels a call, or takes a verdict, as the front end says. */
+int host_take_message(struct host *host, struct str text);
 bool call_is_over(void *data);
 /*
  * Sends a command and waits for its answer, which may be NULL. The deadline is the command's own

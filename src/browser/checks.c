@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may go where: requests of pages stop until the rules have decided. */
+#include "browser/internal.h"
+
+#include <stdlib.h>
+
+#include "browser/jsonf.h"
+#include "browser/relay.h"
+#include "browser/url.h"
+
+static void answer_request(struct host *host, const char *session, const char *request,
+                           bool is_allowed)
+{
+    if (is_allowed)
+        tell_browser(host, str_from(session), "Fetch.continueRequest", "{\"requestId\":%z}",
+                     request);
+    else
+        tell_browser(host, str_from(session), "Fetch.failRequest",
+                     "{\"requestId\":%z,\"errorReason\":\"BlockedByClient\"}", request);
+}
+
+static void refuse_page(struct page *page, struct str host)
+{
+    COPY(page->blocked, host);
+    page->blocks++;
+}
+
+/* Asks the front end, which knows the rules. */
+static void ask_front(struct host *host, struct page *page, struct str session,
+                      const struct json_value *params, const struct browser_url *url,
+                      bool is_agreed)
+{
+    cleanup_buf struct buf text = BUF_INIT(4096);
+    struct check *check = calloc(1, sizeof(*check));
+
+    if (check == NULL)
+        return; /* it stays stopped */
+    check->id = ++host->last_check;
+    COPY(check->session, session);
+    COPY(check->request, text_of(params, "requestId"));
+    COPY(check->host, url->host);
+    check->page = page;
+    if (page != NULL)
+        page->refs++;
+    list_append(&host->checks, &check->node);
+    if (jsonf(&text, "{\"check\":%d,\"host\":%s,\"port\":%d,\"agreed\":%b}", check->id, url->host,
+              (int64_t)url->port, is_agreed) == 0)
+        (void)host_send(host, buf_view(&text));
+}
+
+static void drop_check(struct check *check)
+{
+    list_remove(&check->node);
+    page_unref(check->page);
+    free(check);
+}
+
+void host_drop_checks(struct host *host)
+{
+    list_each_safe (node, &host->checks)
+        drop_check(list_entry(node, struct check, node));
+}
+
+void host_take_verdict(struct host *host, int64_t id, bool is_allowed)
+{
+    list_each_safe (node, &host->checks) {
+        struct check *check = list_entry(node, struct check, node);
+
+        if (check->id != id)
+            continue;
+        if (!is_allowed && check->page != NULL)
+            refuse_page(check->page, str_from(check->host));
+        if (host->link != NULL)
+            answer_request(host, check->session, check->request, is_allowed);
+        drop_check(check);
+    }
+    monitor_tell(&host->monitor);
+}
+
+/*
+ * A page may stay where it is, and go where the call that runs was allowed to. A frame and what is
+ * loaded into a page may come from anywhere but this machine and private networks.
+ */
+void host_on_paused(struct host *host, struct page *page, struct str session,
+                    const struct json_value *params)
+{
+    struct str request = text_of(params, "requestId");
+    struct browser_url url;
+    bool is_going = str_eq(text_of(params, "resourceType"), STR("Document")) &&
+                    page_is_main(page, text_of(params, "frameId"));
+    bool is_agreed;
+    char id[ID_BYTES];
+    char session_id[ID_BYTES];
+
+    COPY(id, request);
+    COPY(session_id, session);
+    if (!browser_url_parse(text_of(json_get(params, STR("request")), "url"), &url) ||
+        url.scheme == BROWSER_OTHER || relay_is_at(host, url.host, url.port)) {
+        if (is_going)
+            refuse_page(page, STR("an address that is not of the web"));
+        answer_request(host, session_id, id, false);
+        return;
+    }
+    if (url.scheme == BROWSER_BLANK) {
+        answer_request(host, session_id, id, true);
+        return;
+    }
+    is_agreed = is_going && (str_eq_c(url.host, page->agreed) || str_eq(url.host, page_host(page)));
+    /* The front end knows the rules, and what Gatehouse itself is. */
+    if (!is_going && !browser_host_is_private(url.host))
+        answer_request(host, session_id, id, true);
+    else
+        ask_front(host, is_going ? page : NULL, session, params, &url, is_agreed);
+}
