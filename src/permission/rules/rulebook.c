@@ -344,6 +344,7 @@ static bool domain_holds(struct search *search, const struct rulebook_node *root
 static bool host_holds(struct search *search, const struct rulebook_node *root, struct str given)
 {
     bool is_nowhere = str_eq(given, STR("*"));
+    uint32_t for_all = root->rule;
     const struct rulebook_node *at;
     struct form_host host;
     struct str name = given;
@@ -358,7 +359,7 @@ static bool host_holds(struct search *search, const struct rulebook_node *root, 
         return true;
     if (is_nowhere)
         return false;
-    return (!host.is_address && domain_holds(search, root, name)) || holds(search, root->rule);
+    return (!host.is_address && domain_holds(search, root, name)) || holds(search, for_all);
 }
 
 /* ---- The question ---- */
