@@ -360,6 +360,18 @@ class Previews(Scene):
                                      "Authorization": "bearer " + keys[0]})[2]
         self.assertNotIn("sbk_", json.dumps(seen))
 
+    def test_a_token_does_not_outlive_its_sandbox(self):
+        """Clients may choose an id, and so take that of a sandbox which is gone."""
+        keys = [self.service.ask("POST", "/admin/tenants", {"create_key": True})[2]["key"]["api_key"]
+                for _ in range(2)]
+        sandbox = self.sandbox(key=keys[0])
+        path, token = self.url(sandbox, 3000, key=keys[0])
+        signed, _ = self.signed(sandbox, 3000, key=keys[0])
+        self.assertEqual(self.api("DELETE", f"/sandbox/{sandbox}", key=keys[0])[0], 200)
+        self.assertEqual(self.service.ask("POST", "/sandboxes", {"id": sandbox}, key=keys[1])[0], 201)
+        self.assertEqual(self.get(path + "/", {"X-Daytona-Preview-Token": token})[0], 401)
+        self.assertEqual(self.get(signed + "/")[0], 401)
+
     def test_stopped_and_deleted_sandboxes_answer_so(self):
         sandbox = self.sandbox()
         path, token = self.url(sandbox, 3000)
@@ -376,7 +388,7 @@ class Previews(Scene):
         self.assertEqual(self.api("GET", f"/sandbox/{sandbox}")[2]["state"], "stopped")
         self.assertEqual(self.api("DELETE", f"/sandbox/{sandbox}")[0], 200)
         for each, headers in ((path, right), (signed, {})):
-            self.assertEqual(self.get(each + "/", headers)[0], 404)
+            self.assertEqual(self.get(each + "/", headers)[0], 401)
         self.assertEqual(self.get(path + "/")[0], 401)
         self.assertEqual(self.api("GET", f"/sandbox/{sandbox}/ports/3000/preview-url")[0], 404)
 

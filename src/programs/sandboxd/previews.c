@@ -123,52 +123,63 @@ static bool is_public(const struct sandbox *sandbox)
     return sandbox != NULL && sandbox->details != NULL && sandbox->details->is_public;
 }
 
-static bool is_ticket(const struct previews *previews, const struct place *place, struct str ticket)
+static bool is_ticket(const struct previews *previews, const struct sandbox *sandbox, uint16_t port,
+                      struct str ticket)
 {
-    return place->port == PREVIEWS_TOOLBOX_PORT
-               ? tickets_open_toolbox(&previews->tickets, ticket, place->who)
-               : tickets_open_sandbox(&previews->tickets, ticket, place->who);
+    return port == PREVIEWS_TOOLBOX_PORT
+               ? tickets_open_toolbox(&previews->tickets, ticket, &sandbox->record)
+               : tickets_open_sandbox(&previews->tickets, ticket, &sandbox->record);
 }
 
 struct sandbox *previews_find_toolbox(const struct previews *previews,
                                       const struct http_request *request, struct str id)
 {
+    struct sandbox *sandbox =
+        call_is_uuid(id) ? map_get(&previews->config.service->sandboxes, id) : NULL;
     struct str ticket;
     struct str upgrade;
 
-    if (!call_is_uuid(id) || !http_header(request, STR("Upgrade"), &upgrade) ||
-        !str_eq_nocase(upgrade, STR("websocket")) || !find_ticket(request, &ticket) ||
-        !tickets_open_toolbox(&previews->tickets, ticket, id))
-        return NULL;
-    return map_get(&previews->config.service->sandboxes, id);
+    return sandbox != NULL && http_header(request, STR("Upgrade"), &upgrade) &&
+                   str_eq_nocase(upgrade, STR("websocket")) && find_ticket(request, &ticket) &&
+                   tickets_open_toolbox(&previews->tickets, ticket, &sandbox->record)
+               ? sandbox
+               : NULL;
 }
 
-/* False without a right to it. Otherwise the sandbox, or NULL if it is gone. */
-static bool admit(const struct previews *previews, const struct http_request *request,
-                  const struct place *place, struct sandbox **out_sandbox)
+/* Of a place that is named by a port's ticket. */
+static struct sandbox *admit_port(const struct previews *previews, const struct place *place)
 {
     struct service *service = previews->config.service;
     const int64_t now_s = loop_wall_ms(service->config.loop) / 1000;
     char id[SANDBOXSTORE_ID_BYTES];
-    struct str ticket = STR_EMPTY;
-    struct sandbox *sandbox;
+    struct sandbox *sandbox =
+        tickets_read_sandbox(place->who, id) ? map_get(&service->sandboxes, str_from(id)) : NULL;
     int64_t until_s;
 
-    if (place->who.len == TICKETS_PORT_BYTES - 1) {
-        if (!tickets_open_port(&previews->tickets, place->who, place->port, now_s, id, &until_s) ||
-            is_revoked(previews, place->who))
-            return false;
-        sandbox = map_get(&service->sandboxes, str_from(id));
-    } else {
-        if (!call_is_uuid(place->who))
-            return false;
-        sandbox = map_get(&service->sandboxes, place->who);
-        if (!is_public(sandbox) &&
-            (!find_ticket(request, &ticket) || !is_ticket(previews, place, ticket)))
-            return false;
-    }
-    *out_sandbox = sandbox != NULL && sandbox->state != SANDBOX_DELETING ? sandbox : NULL;
-    return true;
+    return sandbox != NULL &&
+                   tickets_open_port(&previews->tickets, place->who, &sandbox->record, place->port,
+                                     now_s, &until_s) &&
+                   !is_revoked(previews, place->who)
+               ? sandbox
+               : NULL;
+}
+
+/* NULL without a right to it; then nobody is told whether it exists. */
+static struct sandbox *admit(const struct previews *previews, const struct http_request *request,
+                             const struct place *place)
+{
+    struct str ticket = STR_EMPTY;
+    struct sandbox *sandbox;
+
+    if (place->who.len == TICKETS_PORT_BYTES - 1)
+        return admit_port(previews, place);
+    sandbox =
+        call_is_uuid(place->who) ? map_get(&previews->config.service->sandboxes, place->who) : NULL;
+    return sandbox != NULL &&
+                   (is_public(sandbox) || (find_ticket(request, &ticket) &&
+                                           is_ticket(previews, sandbox, place->port, ticket)))
+               ? sandbox
+               : NULL;
 }
 
 /* ---- requests ---- */
@@ -197,12 +208,13 @@ static void handle(struct previews *previews, struct exchange *exchange, const s
         call_fail(exchange, 404, "a preview is named PORT-SANDBOX or PORT-TICKET");
         return;
     }
-    if (!admit(previews, request, place, &sandbox)) {
+    sandbox = admit(previews, request, place);
+    if (sandbox == NULL) {
         call_fail(exchange, 401, "the preview needs a valid token");
         return;
     }
     exchange_mark_connection(exchange);
-    if (sandbox == NULL)
+    if (sandbox->state == SANDBOX_DELETING)
         call_fail(exchange, 404, "there is no such sandbox");
     else if (sandbox->state != SANDBOX_RUNNING || sandbox->room == NULL)
         call_fail(exchange, 400, "the sandbox is not running");
@@ -318,11 +330,9 @@ static void tell_url(const struct call *call)
     if (sandbox == NULL)
         return;
     if (port == PREVIEWS_TOOLBOX_PORT)
-        tickets_for_toolbox(&call->service->previews->tickets, str_from(sandbox->record.id),
-                            ticket);
+        tickets_for_toolbox(&call->service->previews->tickets, &sandbox->record, ticket);
     else
-        tickets_for_sandbox(&call->service->previews->tickets, str_from(sandbox->record.id),
-                            ticket);
+        tickets_for_sandbox(&call->service->previews->tickets, &sandbox->record, ticket);
     answer_url(call, sandbox, port, false, ticket, sandbox->record.id);
 }
 
@@ -346,7 +356,7 @@ static void sign_url(const struct call *call)
         call_fail(call->exchange, 400, "expiresInSeconds is a number from 1 to 86400");
         return;
     }
-    tickets_for_port(&call->service->previews->tickets, sandbox->record.id, port, now_s + for_s,
+    tickets_for_port(&call->service->previews->tickets, &sandbox->record, port, now_s + for_s,
                      ticket);
     answer_url(call, sandbox, port, true, ticket, ticket);
 }
@@ -388,7 +398,6 @@ static void expire_url(const struct call *call)
 {
     struct previews *previews = call->service->previews;
     const int64_t now_s = loop_wall_ms(call->service->config.loop) / 1000;
-    char id[SANDBOXSTORE_ID_BYTES];
     int64_t until_s;
     uint16_t port;
     const struct sandbox *sandbox = find_port(call, &port);
@@ -396,8 +405,8 @@ static void expire_url(const struct call *call)
 
     if (sandbox == NULL)
         return;
-    if (!tickets_open_port(&previews->tickets, call->ids[2], port, now_s, id, &until_s) ||
-        strcmp(id, sandbox->record.id) != 0) {
+    if (!tickets_open_port(&previews->tickets, call->ids[2], &sandbox->record, port, now_s,
+                           &until_s)) {
         call_fail(call->exchange, 404, "there is no such token");
         return;
     }

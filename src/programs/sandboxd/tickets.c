@@ -59,17 +59,30 @@ static void sign(const unsigned char key[SHA256_BYTES], struct str kind, struct 
 
 /* ---- sandboxes ---- */
 
-static void make_lasting(const struct tickets *tickets, struct str kind, struct str sandbox,
+/* An id and a time have no spaces. */
+static void sign_sandbox(const unsigned char key[SHA256_BYTES], struct str kind,
+                         const struct sandboxstore_sandbox *sandbox, int64_t number,
+                         int64_t until_s, unsigned char out_mac[SHA256_BYTES])
+{
+    char subject[sizeof(sandbox->id) + sizeof(sandbox->owner) + 32];
+
+    snprintf(subject, sizeof(subject), "%s %lld %s", sandbox->id, (long long)sandbox->created_s,
+             sandbox->owner);
+    sign(key, kind, str_from(subject), number, until_s, out_mac);
+}
+
+static void make_lasting(const struct tickets *tickets, struct str kind,
+                         const struct sandboxstore_sandbox *sandbox,
                          char out_ticket[TICKETS_SANDBOX_BYTES])
 {
     unsigned char mac[SHA256_BYTES];
 
-    sign(tickets->lasting, kind, sandbox, 0, 0, mac);
+    sign_sandbox(tickets->lasting, kind, sandbox, 0, 0, mac);
     hex_text(out_ticket, mac, SHORT_MAC_BYTES);
 }
 
-static bool is_lasting(const struct tickets *tickets, struct str kind, struct str sandbox,
-                       struct str ticket)
+static bool is_lasting(const struct tickets *tickets, struct str kind,
+                       const struct sandboxstore_sandbox *sandbox, struct str ticket)
 {
     char expected[TICKETS_SANDBOX_BYTES];
 
@@ -78,24 +91,26 @@ static bool is_lasting(const struct tickets *tickets, struct str kind, struct st
            secret_bytes_eq(ticket.ptr, expected, sizeof(expected) - 1);
 }
 
-void tickets_for_sandbox(const struct tickets *tickets, struct str sandbox,
+void tickets_for_sandbox(const struct tickets *tickets, const struct sandboxstore_sandbox *sandbox,
                          char out_ticket[TICKETS_SANDBOX_BYTES])
 {
     make_lasting(tickets, STR("sandbox"), sandbox, out_ticket);
 }
 
-bool tickets_open_sandbox(const struct tickets *tickets, struct str ticket, struct str sandbox)
+bool tickets_open_sandbox(const struct tickets *tickets, struct str ticket,
+                          const struct sandboxstore_sandbox *sandbox)
 {
     return is_lasting(tickets, STR("sandbox"), sandbox, ticket);
 }
 
-void tickets_for_toolbox(const struct tickets *tickets, struct str sandbox,
+void tickets_for_toolbox(const struct tickets *tickets, const struct sandboxstore_sandbox *sandbox,
                          char out_ticket[TICKETS_SANDBOX_BYTES])
 {
     make_lasting(tickets, STR("toolbox"), sandbox, out_ticket);
 }
 
-bool tickets_open_toolbox(const struct tickets *tickets, struct str ticket, struct str sandbox)
+bool tickets_open_toolbox(const struct tickets *tickets, struct str ticket,
+                          const struct sandboxstore_sandbox *sandbox)
 {
     return is_lasting(tickets, STR("toolbox"), sandbox, ticket);
 }
@@ -170,38 +185,46 @@ static void write_uuid(const unsigned char bytes[UUID_BYTES], char out_text[SAND
              digits + 12, digits + 16, digits + 20);
 }
 
-void tickets_for_port(const struct tickets *tickets, const char *sandbox, uint16_t port,
-                      int64_t until_s, char out_ticket[TICKETS_PORT_BYTES])
+void tickets_for_port(const struct tickets *tickets, const struct sandboxstore_sandbox *sandbox,
+                      uint16_t port, int64_t until_s, char out_ticket[TICKETS_PORT_BYTES])
 {
     unsigned char raw[PORT_RAW_BYTES] = {0};
     unsigned char mac[SHA256_BYTES];
     const uint32_t until = (uint32_t)until_s;
 
-    (void)read_uuid(sandbox, raw); /* ids of sandboxes are */
+    (void)read_uuid(sandbox->id, raw); /* ids of sandboxes are */
     for (size_t i = 0; i < TIME_BYTES; i++)
         raw[TIME_AT + i] = (unsigned char)(until >> (8 * (TIME_BYTES - 1 - i)));
-    sign(tickets->passing, STR("port"), str_from(sandbox), port, until, mac);
+    sign_sandbox(tickets->passing, STR("port"), sandbox, port, until, mac);
     memcpy(raw + MAC_AT, mac, PORT_MAC_BYTES);
     write_base32(raw, out_ticket);
 }
 
-bool tickets_open_port(const struct tickets *tickets, struct str ticket, uint16_t port,
-                       int64_t now_s, char out_sandbox[SANDBOXSTORE_ID_BYTES], int64_t *out_until_s)
+bool tickets_read_sandbox(struct str ticket, char out_sandbox[SANDBOXSTORE_ID_BYTES])
 {
     unsigned char raw[PORT_RAW_BYTES];
-    unsigned char mac[SHA256_BYTES];
-    char sandbox[SANDBOXSTORE_ID_BYTES];
+
+    if (!read_base32(ticket, raw))
+        return false;
+    write_uuid(raw, out_sandbox);
+    return true;
+}
+
+bool tickets_open_port(const struct tickets *tickets, struct str ticket,
+                       const struct sandboxstore_sandbox *sandbox, uint16_t port, int64_t now_s,
+                       int64_t *out_until_s)
+{
+    char expected[TICKETS_PORT_BYTES];
+    unsigned char raw[PORT_RAW_BYTES];
     uint32_t until = 0;
 
     if (!read_base32(ticket, raw))
         return false;
-    write_uuid(raw, sandbox);
     for (size_t i = 0; i < TIME_BYTES; i++)
         until = until << 8 | raw[TIME_AT + i];
-    sign(tickets->passing, STR("port"), str_from(sandbox), port, until, mac);
-    if (!secret_bytes_eq(mac, raw + MAC_AT, PORT_MAC_BYTES) || (int64_t)until <= now_s)
+    tickets_for_port(tickets, sandbox, port, until, expected);
+    if (!secret_bytes_eq(ticket.ptr, expected, PORT_CHARS) || (int64_t)until <= now_s)
         return false;
-    memcpy(out_sandbox, sandbox, sizeof(sandbox));
     *out_until_s = until;
     return true;
 }

@@ -34,21 +34,29 @@ struct tickets {
 void tickets_init(struct tickets *tickets, struct str admin_key);
 void tickets_done(struct tickets *tickets);
 
-void tickets_for_sandbox(const struct tickets *tickets, struct str sandbox,
+/*
+ * Tickets of a sandbox differ by its owner and its creation as well, since clients may choose its
+ * id, and after its end another tenant may choose the same.
+ */
+void tickets_for_sandbox(const struct tickets *tickets, const struct sandboxstore_sandbox *sandbox,
                          char out_ticket[TICKETS_SANDBOX_BYTES]);
-bool tickets_open_sandbox(const struct tickets *tickets, struct str ticket, struct str sandbox);
+bool tickets_open_sandbox(const struct tickets *tickets, struct str ticket,
+                          const struct sandboxstore_sandbox *sandbox);
 
 /* The same for its toolbox. */
-void tickets_for_toolbox(const struct tickets *tickets, struct str sandbox,
+void tickets_for_toolbox(const struct tickets *tickets, const struct sandboxstore_sandbox *sandbox,
                          char out_ticket[TICKETS_SANDBOX_BYTES]);
-bool tickets_open_toolbox(const struct tickets *tickets, struct str ticket, struct str sandbox);
+bool tickets_open_toolbox(const struct tickets *tickets, struct str ticket,
+                          const struct sandboxstore_sandbox *sandbox);
 
-/* The sandbox is a UUID. */
-void tickets_for_port(const struct tickets *tickets, const char *sandbox, uint16_t port,
-                      int64_t until_s, char out_ticket[TICKETS_PORT_BYTES]);
-/* False if it is not ours, for another port, or over. */
-bool tickets_open_port(const struct tickets *tickets, struct str ticket, uint16_t port,
-                       int64_t now_s, char out_sandbox[SANDBOXSTORE_ID_BYTES],
+/* The sandbox's id is a UUID. */
+void tickets_for_port(const struct tickets *tickets, const struct sandboxstore_sandbox *sandbox,
+                      uint16_t port, int64_t until_s, char out_ticket[TICKETS_PORT_BYTES]);
+/* Whose ticket it says it is, unchecked. */
+bool tickets_read_sandbox(struct str ticket, char out_sandbox[SANDBOXSTORE_ID_BYTES]);
+/* False if it is not ours, for another sandbox or port, or over. */
+bool tickets_open_port(const struct tickets *tickets, struct str ticket,
+                       const struct sandboxstore_sandbox *sandbox, uint16_t port, int64_t now_s,
                        int64_t *out_until_s);
 
 /* For build contexts of an owner; empty: the administrator. */
@@ -57,7 +65,6 @@ void tickets_for_storage(const struct tickets *tickets, const char *owner, int64
 bool tickets_open_storage(const struct tickets *tickets, struct str ticket, int64_t now_s,
                           char out_owner[SANDBOXSTORE_ID_BYTES]);
 
-/* Another for each owner and time of creation, since clients may choose the id of a sandbox. */
 void tickets_for_files(const struct tickets *tickets, const struct sandboxstore_sandbox *sandbox,
                        struct str salt, char out_key[TICKETS_FILES_BYTES]);
 

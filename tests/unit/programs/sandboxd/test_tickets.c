@@ -8,6 +8,14 @@
 #define B   "00112233-4455-4677-8899-aabbccddeefe"
 #define NOW INT64_C(1800000000)
 
+static const struct sandboxstore_sandbox a = {.id = A, .owner = "one", .created_s = NOW};
+/* Not the same: another id, owner or creation. */
+static const struct sandboxstore_sandbox others_than_a[] = {
+    {.id = B, .owner = "one", .created_s = NOW},
+    {.id = A, .owner = "another", .created_s = NOW},
+    {.id = A, .owner = "", .created_s = NOW},
+    {.id = A, .owner = "one", .created_s = NOW + 1},
+};
 static struct tickets tickets;
 
 static int make(void **state)
@@ -23,15 +31,16 @@ static void a_sandboxs_ticket_is_for_it_alone_and_lasts(void **state)
     struct tickets others;
 
     (void)state;
-    tickets_for_sandbox(&tickets, STR(A), ticket);
-    assert_true(tickets_open_sandbox(&tickets, str_from(ticket), STR(A)));
-    assert_false(tickets_open_sandbox(&tickets, str_from(ticket), STR(B)));
-    assert_false(tickets_open_sandbox(&tickets, STR(""), STR(A)));
-    assert_false(tickets_open_sandbox(&tickets, str_slice(str_from(ticket), 0, 31), STR(A)));
+    tickets_for_sandbox(&tickets, &a, ticket);
+    assert_true(tickets_open_sandbox(&tickets, str_from(ticket), &a));
+    for (size_t i = 0; i < array_size(others_than_a); i++)
+        assert_false(tickets_open_sandbox(&tickets, str_from(ticket), &others_than_a[i]));
+    assert_false(tickets_open_sandbox(&tickets, STR(""), &a));
+    assert_false(tickets_open_sandbox(&tickets, str_slice(str_from(ticket), 0, 31), &a));
     tickets_init(&others, STR("sba_administrator"));
-    assert_true(tickets_open_sandbox(&others, str_from(ticket), STR(A)));
+    assert_true(tickets_open_sandbox(&others, str_from(ticket), &a));
     tickets_init(&others, STR("sba_another"));
-    assert_false(tickets_open_sandbox(&others, str_from(ticket), STR(A)));
+    assert_false(tickets_open_sandbox(&others, str_from(ticket), &a));
 }
 
 static void a_toolboxs_ticket_is_none_for_ports(void **state)
@@ -40,12 +49,13 @@ static void a_toolboxs_ticket_is_none_for_ports(void **state)
     char ports[TICKETS_SANDBOX_BYTES];
 
     (void)state;
-    tickets_for_toolbox(&tickets, STR(A), toolbox);
-    tickets_for_sandbox(&tickets, STR(A), ports);
-    assert_true(tickets_open_toolbox(&tickets, str_from(toolbox), STR(A)));
-    assert_false(tickets_open_toolbox(&tickets, str_from(toolbox), STR(B)));
-    assert_false(tickets_open_toolbox(&tickets, str_from(ports), STR(A)));
-    assert_false(tickets_open_sandbox(&tickets, str_from(toolbox), STR(A)));
+    tickets_for_toolbox(&tickets, &a, toolbox);
+    tickets_for_sandbox(&tickets, &a, ports);
+    assert_true(tickets_open_toolbox(&tickets, str_from(toolbox), &a));
+    for (size_t i = 0; i < array_size(others_than_a); i++)
+        assert_false(tickets_open_toolbox(&tickets, str_from(toolbox), &others_than_a[i]));
+    assert_false(tickets_open_toolbox(&tickets, str_from(ports), &a));
+    assert_false(tickets_open_sandbox(&tickets, str_from(toolbox), &a));
 }
 
 static void a_ports_ticket_is_for_it_alone_and_for_a_time(void **state)
@@ -56,25 +66,28 @@ static void a_ports_ticket_is_for_it_alone_and_for_a_time(void **state)
     struct tickets others;
 
     (void)state;
-    tickets_for_port(&tickets, A, 3000, NOW + 60, ticket);
+    tickets_for_port(&tickets, &a, 3000, NOW + 60, ticket);
     assert_int_equal(strspn(ticket, "abcdefghijklmnopqrstuvwxyz234567"), 55);
-    assert_true(tickets_open_port(&tickets, str_from(ticket), 3000, NOW + 59, sandbox, &until_s));
+    assert_true(tickets_read_sandbox(str_from(ticket), sandbox));
     assert_string_equal(sandbox, A);
+    assert_true(tickets_open_port(&tickets, str_from(ticket), &a, 3000, NOW + 59, &until_s));
     assert_int_equal(until_s, NOW + 60);
-    assert_false(tickets_open_port(&tickets, str_from(ticket), 3000, NOW + 60, sandbox, &until_s));
-    assert_false(tickets_open_port(&tickets, str_from(ticket), 3001, NOW, sandbox, &until_s));
+    assert_false(tickets_open_port(&tickets, str_from(ticket), &a, 3000, NOW + 60, &until_s));
+    assert_false(tickets_open_port(&tickets, str_from(ticket), &a, 3001, NOW, &until_s));
+    for (size_t i = 0; i < array_size(others_than_a); i++)
+        assert_false(
+            tickets_open_port(&tickets, str_from(ticket), &others_than_a[i], 3000, NOW, &until_s));
     tickets_init(&others, STR("sba_administrator"));
-    assert_false(tickets_open_port(&others, str_from(ticket), 3000, NOW, sandbox, &until_s));
+    assert_false(tickets_open_port(&others, str_from(ticket), &a, 3000, NOW, &until_s));
 }
 
 static void no_changed_character_passes(void **state)
 {
     char ticket[TICKETS_PORT_BYTES];
-    char sandbox[SANDBOXSTORE_ID_BYTES];
     int64_t until_s;
 
     (void)state;
-    tickets_for_port(&tickets, A, 3000, NOW + 60, ticket);
+    tickets_for_port(&tickets, &a, 3000, NOW + 60, ticket);
     for (size_t i = 0; i < sizeof(ticket) - 1; i++)
         for (int c = 0; c < 256; c++) {
             char changed[TICKETS_PORT_BYTES];
@@ -83,12 +96,12 @@ static void no_changed_character_passes(void **state)
             if (changed[i] == (char)c)
                 continue;
             changed[i] = (char)c;
-            assert_false(tickets_open_port(&tickets, (struct str){changed, sizeof(changed) - 1},
-                                           3000, NOW, sandbox, &until_s));
+            assert_false(tickets_open_port(&tickets, (struct str){changed, sizeof(changed) - 1}, &a,
+                                           3000, NOW, &until_s));
         }
-    assert_false(tickets_open_port(&tickets, str_slice(str_from(ticket), 0, 54), 3000, NOW, sandbox,
-                                   &until_s));
-    assert_false(tickets_open_port(&tickets, STR(""), 3000, NOW, sandbox, &until_s));
+    assert_false(
+        tickets_open_port(&tickets, str_slice(str_from(ticket), 0, 54), &a, 3000, NOW, &until_s));
+    assert_false(tickets_open_port(&tickets, STR(""), &a, 3000, NOW, &until_s));
 }
 
 static void a_storages_ticket_names_its_owner(void **state)
