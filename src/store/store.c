@@ -22,8 +22,8 @@ enum {
  */
 static const char *const upgrades[] = {
     "DROP TABLE logins;", "", "",
-    "ALTER TABLE agents ADD COLUMN workspace TEXT NOT NULL DEFAULT '';"
-    "ALTER TABLE agents ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;"};
+    ("ALTER TABLE agents ADD COLUMN workspace TEXT NOT NULL DEFAULT '';"
+     "ALTER TABLE agents ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;")};
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS users("
