@@ -252,6 +252,21 @@ class Refused(Transport):
                  if f"transport list ftp://127.0.0.1:{port}" in line and "server_denied" in line]
         self.assertTrue(found)
 
+    def test_files_of_the_operator_are_out_of_reach(self):
+        """Also if they are in a directory that is offered, and if the operator named a link."""
+        self.allow("ftp", 21, "ftp", tenant="anna", password=PASSWORD)
+        (self.room / "known_hosts").symlink_to(self.room / "root-twin/hosts")
+        self.root = self.room
+        _, client, _ = self.transports()
+        self.assertEqual(client("read", path="root/a.txt")[0], 200)
+        for path in ("credentials.json", "root-twin/hosts", "known_hosts"):
+            for operation, words in (("read", {}), ("write", {"bytes": ""}), ("archive", {"op": "create", "to": "x.zip"})):
+                status, body = client(operation, path=path, **words)
+                self.assertGreaterEqual(status, 400, (operation, path, body))
+        for path in ("credentials.json", "root-twin/hosts", "root-twin"):
+            self.assertGreaterEqual(client("delete", path=path)[0], 400, path)
+        self.assertEqual(json.loads((self.room / "credentials.json").read_text()), self.credentials)
+
     def test_options(self):
         for url in ("files.example", "http://files.example", "sftp://files.example/in", "sftp://a@b", "sftp://2130706433"):
             result = subprocess.run([GATEHOUSE, "serve", "--listen", "127.0.0.1:0", "--state-dir", self.state, "--fs", self.root,

@@ -137,16 +137,38 @@ static int open_root(struct program *program, const struct option_values *values
     return 0;
 }
 
+/* Not for tenants, even if it is in a directory that is offered to one. */
+static int protect(struct program *program, const char *path, struct err *err)
+{
+    char real[PATH_MAX];
+
+    if (path == NULL)
+        return 0;
+    /* The last name may be a link, which authority would take for the file. */
+    return authority_protect(program->state.authority, realpath(path, real) != NULL ? real : path,
+                             err);
+}
+
+static int protect_all(struct program *program, const struct option_values *values, struct err *err)
+{
+    static const size_t secret[] = {HOSTFS_OPTION_SERVER_DIR, HOSTFS_OPTION_TRANSPORT_CREDENTIALS,
+                                    HOSTFS_OPTION_TRANSPORT_KNOWN_HOSTS};
+    int r = 0;
+
+    for (size_t i = 0; i < array_size(secret) && r == 0; i++)
+        r = protect(program, options_text(values, secret[i]), err);
+    return r;
+}
+
 static int open_files(struct program *program, const struct option_values *values, struct err *err)
 {
-    const char *server = options_text(values, HOSTFS_OPTION_SERVER_DIR);
     bool in_memory = options_is_on(values, HOSTFS_OPTION_MEMORY);
     const struct session_state_config config = {
         .state_dir = options_text(values, HOSTFS_OPTION_STATE_DIR), .in_memory = in_memory};
     int r = session_state_open(&config, &program->state, err);
 
-    if (r == 0 && server != NULL && !in_memory)
-        r = authority_protect(program->state.authority, server, err);
+    if (r == 0 && !in_memory)
+        r = protect_all(program, values, err);
     return r == 0 ? open_root(program, values, err) : r;
 }
 
