@@ -177,6 +177,12 @@ void companion_follow_parent(void)
     (void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 }
 
+void companion_end_with_parent(void)
+{
+    companion_follow_parent();
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}
+
 void companion_end_by_itself(void)
 {
     if (ISOLATE_IS_SANITIZED)

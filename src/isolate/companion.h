@@ -47,6 +47,12 @@ void companion_close(int fd, int max_ms);
 void companion_follow_parent(void);
 
 /*
+ * The same for a child that has nothing to finish, and would not look at its socket while it waits
+ * for somebody else: it is killed. The parent must have one thread.
+ */
+void companion_end_with_parent(void);
+
+/*
  * For the child, once it has noticed that: it is not continued any more. A sanitizer's leak check,
  * its last action, stops all threads and hangs if something continues them.
  */

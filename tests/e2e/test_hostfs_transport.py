@@ -5,16 +5,21 @@ Arguments: gatehouse, and what unittest takes: the classes Real, Refused and Hos
 """
 import json
 import os
+import pathlib
+import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
 from server_scene import PATIENCE
 from test_hostfs import GATEHOUSE, Scene
+from test_hostfs_media import descendants
 from transport_scene import PLACES, HostileFtp, Listener, Sshd, Vsftpd, find_sshd
 
 PASSWORD = "a-password-nobody-else-sees"
@@ -136,6 +141,32 @@ class Real(Transport):
         self.assertEqual(client("transport", op="get", url=f"sftp://127.0.0.1:{sshd.port}/etc/passwd", path="x",
                                 credentialRef="ssh")[1]["error"], "host_capability_missing")
         self.no_secrets(body)
+
+    def test_nothing_is_left_when_the_process_that_keeps_the_time_is_killed(self):
+        sshd = self.with_sshd("ssh")
+        server, client, _ = self.transports()
+        # Until the connection ends.
+        asked = {"op": "exec", "url": f"ssh://127.0.0.1:{sshd.port}", "credentialRef": "ssh",
+                 "command": f"touch {self.remote}/begun; while kill -0 $PPID; do sleep 0.1; done"}
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(client("transport", **asked)))
+        thread.start()
+        end = time.monotonic() + PATIENCE
+        while not (self.remote / "begun").exists():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+        found = [pid for pid in map(int, descendants(server.process.pid))
+                 if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"gatehouse-transfer\0")]
+        self.assertEqual(len(found), 1)
+        worker = os.pidfd_open(found[0])
+        self.addCleanup(os.close, worker)
+        os.kill(int(pathlib.Path(f"/proc/{found[0]}/stat").read_text().rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+        ended = select.select([worker], [], [], 10)[0]
+        if not ended:
+            signal.pidfd_send_signal(worker, signal.SIGKILL)
+        thread.join()
+        self.assertTrue(ended)
+        self.assertGreaterEqual(answers[0][0], 400, answers)
 
     def test_ftp(self):
         vsftpd = self.with_vsftpd()

@@ -195,6 +195,6 @@ static const struct runner runner = {
 
 int main(int argc, char **argv)
 {
-    companion_follow_parent();
+    companion_end_with_parent(); /* who keeps the time */
     return runner_main(&runner, argc, argv);
 }
