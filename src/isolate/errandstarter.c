@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "ipc/frames.h"
 #include "isolate/companion.h"
+
+enum { EXIT_STEP_MS = 1 };
 
 /* Bytes on their way. */
 struct stock {
@@ -193,15 +196,32 @@ static void skip_request(struct starter *starter, struct request *request)
     starter->in.at = starter->in.len = 0;
 }
 
-static enum errand_end end_worker(struct request *request)
+/* Its exit status. One that has closed may still not exit: it has its time, as any other. */
+static int wait_for_worker(struct request *request)
 {
+    const struct timespec step = {.tv_nsec = EXIT_STEP_MS * 1000000L};
     int status = 0;
 
-    if (!request->is_done)
-        (void)kill(request->worker.pid, SIGKILL);
-    close(request->worker.fd);
+    while (request->is_done && !request->is_unwanted && !request->is_overtime) {
+        if (waitpid(request->worker.pid, &status, WNOHANG) != 0)
+            return status;
+        if (clock_monotonic_ms(&clock_system) >= request->deadline_ms)
+            request->is_overtime = true;
+        else
+            nanosleep(&step, NULL);
+    }
+    (void)kill(request->worker.pid, SIGKILL);
     while (waitpid(request->worker.pid, &status, 0) < 0 && errno == EINTR)
         ;
+    return status;
+}
+
+static enum errand_end end_worker(struct request *request)
+{
+    int status;
+
+    close(request->worker.fd);
+    status = wait_for_worker(request);
     if (request->is_overtime)
         return ERRAND_ENDED_OVERTIME;
     return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS ? ERRAND_ENDED_WELL

@@ -307,6 +307,21 @@ static void one_that_takes_too_long_is_killed(void **state)
     close_stage(stage);
 }
 
+static void one_that_closes_and_stays_is_killed(void **state)
+{
+    struct stage *stage =
+        open_stage_for("#!/bin/sh\n"
+                       "cat <&3 >/dev/null\n" HEAD("0", "\\2\\0\\0\\0ok") "exec 3>&-\n"
+                                                                          "exec sleep 600\n",
+                       500);
+
+    (void)state;
+    stage->request.operation = MEDIA_RESIZE;
+    assert_int_equal(ask(stage, NULL), ERR_MEDIA_LIMIT);
+    assert_non_null(strstr(stage->err.message, "longer than"));
+    close_stage(stage);
+}
+
 static void *ask_often(void *data)
 {
     const struct stage *stage = data;
@@ -345,4 +360,6 @@ TEST_MAIN(cmocka_unit_test(a_request_comes_back_as_it_was),
           cmocka_unit_test(its_end_is_an_error_and_the_next_request_works),
           cmocka_unit_test(without_the_program_it_is_not_supported),
           cmocka_unit_test(a_request_that_is_given_up_ends_when_the_next_one_comes),
-          cmocka_unit_test(one_that_takes_too_long_is_killed), cmocka_unit_test(threads_take_turns))
+          cmocka_unit_test(one_that_takes_too_long_is_killed),
+          cmocka_unit_test(one_that_closes_and_stays_is_killed),
+          cmocka_unit_test(threads_take_turns))
