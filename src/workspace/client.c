@@ -195,16 +195,26 @@ static void on_drained(void *data)
 
 /* ---- calls ---- */
 
+static struct waiting *new_waiting(struct workspace_client *client,
+                                   const struct workspace_client_events *events)
+{
+    struct waiting *waiting = calloc(1, sizeof(*waiting));
+
+    if (waiting == NULL)
+        return NULL;
+    client->last_number += client->last_number == UINT32_MAX ? 2 : 1; /* 0 is no call */
+    *waiting = (struct waiting){.number = client->last_number, .events = *events};
+    return waiting;
+}
+
 int workspace_client_call(struct workspace_client *client, struct str message,
                           const struct workspace_client_events *events, uint32_t *out_number)
 {
-    struct waiting *waiting = calloc(1, sizeof(*waiting));
+    struct waiting *waiting = new_waiting(client, events);
     int r;
 
     if (waiting == NULL)
         return ERR_NO_MEMORY;
-    client->last_number += client->last_number == UINT32_MAX ? 2 : 1; /* 0 is no call */
-    *waiting = (struct waiting){.number = client->last_number, .events = *events};
     r = send_frame(client, waiting->number, WORKSPACE_WIRE_CALL, message);
     if (r == ERR_TOO_LARGE) {
         free(waiting);
@@ -222,9 +232,20 @@ void workspace_client_cancel(struct workspace_client *client, uint32_t number)
     (void)send_frame(client, number, WORKSPACE_WIRE_CANCEL, STR_EMPTY);
 }
 
-void workspace_client_end(struct workspace_client *client, struct str key)
+int workspace_client_end(struct workspace_client *client, struct str key,
+                         const struct workspace_client_events *events)
 {
-    (void)send_frame(client, 0, WORKSPACE_WIRE_END, key);
+    struct waiting *waiting = new_waiting(client, events);
+    int r;
+
+    if (waiting == NULL)
+        return ERR_NO_MEMORY;
+    r = send_frame(client, waiting->number, WORKSPACE_WIRE_END, key);
+    if (r < 0)
+        free(waiting);
+    else
+        list_append(&client->calls, &waiting->node);
+    return r;
 }
 
 /* ---- making ---- */

@@ -58,7 +58,8 @@ int workspace_client_call(struct workspace_client *client, struct str message,
                           const struct workspace_client_events *events, uint32_t *out_number);
 /* on_done comes with ERR_CANCELLED. */
 void workspace_client_cancel(struct workspace_client *client, uint32_t number);
-/* Ends the workspace of this key. */
-void workspace_client_end(struct workspace_client *client, struct str key);
+/* Ends the workspace of this key: on_done comes when it is gone, unless this fails. */
+int workspace_client_end(struct workspace_client *client, struct str key,
+                         const struct workspace_client_events *events);
 
 #endif

@@ -184,12 +184,33 @@ static void take_cancel(struct host *host, uint32_t number)
     }
 }
 
-static void take_end(struct host *host, struct str key)
+struct host_end {
+    struct host *host;
+    uint32_t number;
+};
+
+static void on_gone(void *data)
 {
+    struct host_end *end = data;
+
+    send_frame(end->host, end->number, WORKSPACE_WIRE_DONE, STR_EMPTY, STR_EMPTY);
+    free(end);
+}
+
+static int take_end(struct host *host, const struct frame *frame)
+{
+    struct host_end *end = calloc(1, sizeof(*end));
     struct workspace *workspace;
 
-    if (host->adopted == NULL && workspaces_get(host->workspaces, key, &workspace) == 0)
-        workspace_end(workspace);
+    if (end == NULL)
+        return ERR_NO_MEMORY;
+    *end = (struct host_end){.host = host, .number = frame->number};
+    if (host->workspaces != NULL && host->adopted == NULL &&
+        workspaces_get(host->workspaces, frame->body, &workspace) == 0)
+        workspace_end_then(workspace, on_gone, end);
+    else
+        on_gone(end); /* there is none */
+    return 0;
 }
 
 /* ---- the beginning ---- */
@@ -303,9 +324,7 @@ static int on_frame(void *data, const struct frame *frame, struct err *err)
         take_cancel(host, frame->number);
         return 0;
     case WORKSPACE_WIRE_END:
-        if (host->workspaces != NULL)
-            take_end(host, frame->body);
-        return 0;
+        return take_end(host, frame);
     default:
         return err_set(err, ERR_INVALID_REQUEST, "invalid message from the front end");
     }

@@ -30,8 +30,10 @@ struct workspace {
     bool is_adopted; /* not ours to end */
     bool is_over;    /* it ends as soon as it is there */
     struct list calls;
-    size_t filled; /* of the first files */
-    void *driver;  /* what the provider knows about it; or NULL */
+    size_t filled;            /* of the first files */
+    void *driver;             /* what the provider knows about it; or NULL */
+    void (*gone)(void *data); /* or NULL */
+    void *gone_data;
 };
 
 struct workspace_call {

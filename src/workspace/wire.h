@@ -8,6 +8,8 @@
  *     CALL    {"tool", "key", "arguments"}             DONE   the result's object
  *     CANCEL                                           FAILED a code and a message
  *     END     the key of a workspace                   PROGRESS struct workspace_wire_progress
+ *
+ * END has a number, too, and DONE comes when the provider has the workspace no longer.
  */
 #ifndef WORKSPACE_WIRE_H
 #define WORKSPACE_WIRE_H

@@ -233,11 +233,15 @@ void workspace_gone(struct workspace *workspace, struct err *err)
 static void free_workspace(struct workspace *workspace)
 {
     struct workspaces *workspaces = workspace->workspaces;
+    void (*gone)(void *data) = workspace->gone;
+    void *data = workspace->gone_data;
 
     workspaces->driver->forget(workspace);
     list_remove(&workspace->node);
     workspaces->count--;
     free(workspace);
+    if (gone != NULL)
+        gone(data);
 }
 
 void workspace_destroyed(struct workspace *workspace)
@@ -274,6 +278,13 @@ void workspace_end(struct workspace *workspace)
     /* One that is being created ends when it is there: it must not be left behind. */
     if (workspace->state != WORKSPACE_CREATING)
         end_now(workspace);
+}
+
+void workspace_end_then(struct workspace *workspace, void (*gone)(void *data), void *data)
+{
+    workspace->gone = gone;
+    workspace->gone_data = data;
+    workspace_end(workspace);
 }
 
 /* ---- finding and making workspaces ---- */

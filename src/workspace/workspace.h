@@ -98,6 +98,8 @@ int workspaces_adopt(struct workspaces *workspaces, struct str id, struct worksp
                      struct err *err);
 /* Its calls fail with ERR_SESSION_OVER, and the provider is told; the pointer is invalid. */
 void workspace_end(struct workspace *workspace);
+/* The same; `gone` comes once, when the provider has it no longer, maybe at once. */
+void workspace_end_then(struct workspace *workspace, void (*gone)(void *data), void *data);
 
 /* The provider's name of it; empty before the first call. */
 const char *workspace_id(const struct workspace *workspace);

@@ -13,10 +13,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
-from mcp_workspace_scene import wait_until
+from mcp_workspace_scene import Fake, wait_until
 from sandboxd_scene import Scene, Service, Unavailable
 from server_scene import Agent, OURS, PATIENCE, Server, Stream, clean_environment
 
@@ -188,6 +189,35 @@ class Conversations(WorkspaceScene):
                                     "params": {"requestId": number}}, agent.headers)
         wait_until(lambda: self.good(agent, "execute_command", command="pgrep -x sleep | wc -l")
                    ["stdout"].strip() == "0", "the command is killed")
+
+
+class Limits(WorkspaceScene):
+    MOST = 32
+
+    def test_a_workspace_counts_until_it_is_gone(self):
+        may_end = threading.Event()
+        self.addCleanup(may_end.set)
+
+        def behave(request):
+            if request.command == "POST" and request.route == "/sandboxes":
+                return 201, {"id": json.loads(request.body)["id"], "status": "running"}
+            if request.command == "DELETE":
+                may_end.wait(PATIENCE)
+                return 204,
+            return 200, []
+
+        fake = Fake(behave)
+        self.addCleanup(fake.close)
+        server = self.gateway(workspace="n8n-sandbox", N8N_SANDBOX_SERVICE_URL=fake.url, N8N_SANDBOX_SERVICE_API_KEY="key")
+        key = self.key(workspace="n8n-sandbox")
+        agents = [Agent(server, key) for _ in range(self.MOST + 1)]
+        for agent in agents[1:]:
+            self.good(agent, "list_files")
+        for agent in agents[1:]:
+            server.ask("DELETE", "/mcp", None, agent.headers)
+        self.assertIn(f"{self.MOST} workspaces", self.bad(agents[0], "list_files"))
+        may_end.set()
+        wait_until(lambda: not agents[0].call("list_files", {})["result"].get("isError"), "there is room")
 
 
 class Ends(WorkspaceScene):

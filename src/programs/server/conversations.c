@@ -43,6 +43,26 @@ static void free_conversation(struct conversation *conversation)
     free(conversation);
 }
 
+static void on_gone(void *data, const struct err *err, struct str object)
+{
+    struct conversation *conversation = data;
+
+    (void)err; /* the process has ended, and others end what it left */
+    (void)object;
+    conversation->running--;
+}
+
+/* Until the workspace is gone it counts as one of its user's. */
+static void end_workspace(struct conversation *conversation)
+{
+    const struct workspace_client_events events = {.on_done = on_gone, .data = conversation};
+    struct workspace_client *client = conversation->all->seats[conversation->provider].client;
+
+    conversation->running++;
+    if (workspace_client_end(client, str_from(conversation->key), &events) < 0)
+        conversation->running--;
+}
+
 /* Its calls may take a moment to end, so it is freed later. */
 static void end(struct conversation *conversation, const char *why)
 {
@@ -58,7 +78,7 @@ static void end(struct conversation *conversation, const char *why)
               LOG_TEXT("why", why));
     call_engine_close(conversation->engine);
     call_engine_cancel_all(conversation->engine);
-    workspace_client_end(all->seats[conversation->provider].client, str_from(conversation->key));
+    end_workspace(conversation);
     tell(all, conversation->user);
 }
 
@@ -186,6 +206,11 @@ static size_t count_of(const struct conversations *conversations, int64_t user)
 
     list_each (node, &conversations->all)
         count += list_entry(node, struct conversation, node)->user == user;
+    list_each (node, &conversations->over) {
+        const struct conversation *conversation = list_entry(node, struct conversation, node);
+
+        count += conversation->user == user && conversation->running > 0;
+    }
     return count;
 }
 

@@ -45,7 +45,7 @@ struct conversation {
     struct confirmations *confirmations;
     struct call_engine *engine;
     unsigned calls;   /* in the engine */
-    unsigned running; /* in the workspace, also after they were given up */
+    unsigned running; /* in the workspace, also after they were given up; and its end */
     bool is_lost;     /* with the process that had its workspace */
     bool is_over;
 };
