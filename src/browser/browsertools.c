@@ -90,13 +90,16 @@ static bool uses_page(const struct catalog_tool *tool)
            tool->id != TOOL_BROWSER_RESIZE;
 }
 
-/* A tab of the user may have what he has not saved: to leave it needs the host's permission, too.
+/*
+ * A tab of the user may have what he has not saved, and to control it is more than to look: only to
+ * bring it to the front needs no permission for the host. It is never closed.
  */
 static bool needs_page_host(const struct browser_call *call)
 {
     return call->page_host[0] != '\0' &&
            (uses_page(call->tool) ||
-            (call->is_users_page && call->tool->id == TOOL_BROWSER_NAVIGATE));
+            (call->is_users_page &&
+             (call->tool->id == TOOL_BROWSER_NAVIGATE || call->tool->id == TOOL_BROWSER_RESIZE)));
 }
 
 /* The user has chosen his own browser, not one that is started. */

@@ -206,7 +206,8 @@ static int check_host(struct call *call, struct err *err)
 
     if (call->page == NULL)
         return 0;
-    if (to.len == 0 && !str_eq(expected, page_host(call->page)))
+    /* One that was opened may be led away from anywhere, one of the user may not. */
+    if ((to.len == 0 || call->page->is_users) && !str_eq(expected, page_host(call->page)))
         return err_set(err, ERR_TOOL_FAILED, "The page has gone to another site since\nCall again");
     COPY(call->page->agreed, to);
     return 0;

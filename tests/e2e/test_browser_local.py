@@ -190,6 +190,15 @@ class Local(InOwn):
         self.assertIn("Gatehouse itself", self.fails(server, "browser_navigate", url="http://127.0.0.1:7655/health"))
         self.assertIsNone(own.process.poll())
 
+    def test_a_tab_of_the_user_is_not_touched_without_permission_for_its_host(self):
+        denied = f"{self.here.replace('127.0.0.1', 'localhost')}/forms.html"
+        self.own(denied)
+        server = self.serve()
+        users = next(page["id"] for page in self.local(server)["pages"] if page.get("isUsers"))
+        for tool, arguments in (("browser_snapshot", {}), ("browser_navigate", {"url": f"{self.here}/forms.html"}),
+                                ("browser_resize", {"width": 400, "height": 300, "userAgent": "another"})):
+            self.assertIn("needs a rule", self.fails(server, tool, pageId=users, **arguments), tool)
+
     def test_a_lost_browser_is_told_once_and_found_again(self):
         own = self.own()
         server = self.serve()
