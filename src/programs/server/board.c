@@ -30,8 +30,9 @@ enum {
 /* Of a call, as the page shows it. */
 struct shown_call {
     struct list node; /* of its user's, the oldest first */
+    struct list age;  /* of all */
     struct board_user *user;
-    uint64_t place;  /* among all calls */
+    uint64_t place;  /* among all calls, and how many there were before it */
     uint64_t number; /* among its user's, who must not see how many others make */
     int64_t began_wall_ms;
     int64_t began_ms;
@@ -93,8 +94,10 @@ struct board {
     struct map users;        /* by the bytes of their ids */
     struct board_user *last; /* found: several questions about one call follow each other */
     struct list stale;
-    struct shown_call **calls; /* a ring of BOARD_ALL_CALLS, by place; it grows until then */
+    struct shown_call **calls; /* by place; all are taken */
+    size_t call_count;
     size_t call_room;
+    struct list ages; /* of them, the oldest first */
     uint64_t last_call;
     uint64_t last_question;
     bool is_closed;
@@ -340,69 +343,78 @@ static struct shown_call *new_call(struct str agent, struct str tool, struct str
     return call;
 }
 
-static void forget_call(struct board *board, struct shown_call *call)
+static void forget_call(struct shown_call *call)
 {
-    board->calls[call->place % BOARD_ALL_CALLS] = NULL;
     call->user->call_count--;
     list_remove(&call->node);
+    list_remove(&call->age);
     free(call->error);
     free(call->rule);
     free(call);
-}
-
-/* Grows the ring up to this place. */
-static bool reach(struct board *board, uint64_t place)
-{
-    size_t index = place % BOARD_ALL_CALLS;
-    size_t room = index < BOARD_ALL_CALLS / 2 ? 2 * index : BOARD_ALL_CALLS;
-    struct shown_call **calls;
-
-    if (index < board->call_room)
-        return true;
-    room = room < FIRST_CALLS ? FIRST_CALLS : room;
-    calls = realloc(board->calls, room * sizeof(struct shown_call *));
-    if (calls == NULL)
-        return false;
-    for (size_t i = board->call_room; i < room; i++)
-        calls[i] = NULL;
-    board->calls = calls;
-    board->call_room = room;
-    return true;
 }
 
 static struct shown_call *at_place(const struct board *board, uint64_t place)
 {
     size_t index = place % BOARD_ALL_CALLS;
 
-    return index < board->call_room ? board->calls[index] : NULL;
+    return index < board->call_count ? board->calls[index] : NULL;
 }
 
-static void make_way(struct board *board, struct board_user *user)
+/* Grows the table by one. */
+static bool add_place(struct board *board)
 {
-    struct shown_call *oldest = at_place(board, board->last_call + 1);
+    size_t room = board->call_room < FIRST_CALLS ? FIRST_CALLS : 2 * board->call_room;
+    struct shown_call **calls;
 
-    if (oldest != NULL)
-        forget_call(board, oldest);
+    if (board->call_count == board->call_room) {
+        room = room < BOARD_ALL_CALLS ? room : BOARD_ALL_CALLS;
+        calls = realloc(board->calls, room * sizeof(struct shown_call *));
+        if (calls == NULL)
+            return false;
+        board->calls = calls;
+        board->call_room = room;
+    }
+    board->calls[board->call_count++] = NULL;
+    return true;
+}
+
+/*
+ * A user with many calls makes way for itself, and only if there is no room at all, the oldest call
+ * does. Returns the index of a place that is empty, or BOARD_ALL_CALLS without memory.
+ */
+static size_t make_way(struct board *board, struct board_user *user)
+{
+    struct shown_call *oldest;
+    size_t index;
+
     if (user->call_count == BOARD_MAX_CALLS)
-        forget_call(board, list_entry(user->calls.next, struct shown_call, node));
+        oldest = list_entry(user->calls.next, struct shown_call, node);
+    else if (board->call_count == BOARD_ALL_CALLS)
+        oldest = list_entry(board->ages.next, struct shown_call, age);
+    else
+        return add_place(board) ? board->call_count - 1 : BOARD_ALL_CALLS;
+    index = oldest->place % BOARD_ALL_CALLS;
+    forget_call(oldest);
+    return index;
 }
 
 uint64_t board_begin_call(struct board *board, int64_t id, struct str agent, struct str tool,
                           const struct json_value *arguments)
 {
     struct board_user *user = need_user(board, id);
-    struct shown_call *call = user != NULL && reach(board, board->last_call + 1)
-                                  ? new_call(agent, tool, find_what(arguments))
-                                  : NULL;
+    struct shown_call *call = user != NULL ? new_call(agent, tool, find_what(arguments)) : NULL;
+    size_t index = call != NULL ? make_way(board, user) : BOARD_ALL_CALLS;
 
-    if (call == NULL)
+    if (index == BOARD_ALL_CALLS) {
+        free(call);
         return 0;
-    make_way(board, user);
+    }
     call->user = user;
-    call->place = ++board->last_call;
+    call->place = ++board->last_call * BOARD_ALL_CALLS + index;
     call->number = ++user->last_call;
-    board->calls[call->place % BOARD_ALL_CALLS] = call;
+    board->calls[index] = call;
     list_append(&user->calls, &call->node);
+    list_append(&board->ages, &call->age);
     user->call_count++;
     call->began_wall_ms = loop_wall_ms(board->loop);
     call->began_ms = loop_now_ms(board->loop);
@@ -806,6 +818,7 @@ int board_new(const struct board_config *config, struct board **out_board)
     *board =
         (struct board){.config = *config, .loop = config->loop, .users = MAP_INIT(BOARD_MAX_USERS)};
     list_init(&board->stale);
+    list_init(&board->ages);
     loop_task_init(&board->tell, tell_stale, board);
     r = sse_hub_new(board->loop, &(struct sse_hub_config){.max_kept_bytes = 4 << 20},
                     &board->streams);
@@ -848,7 +861,7 @@ void board_free(struct board *board)
         struct board_user *user = value;
 
         while (!list_is_empty(&user->calls))
-            forget_call(board, list_entry(user->calls.next, struct shown_call, node));
+            forget_call(list_entry(user->calls.next, struct shown_call, node));
         free(user);
     }
     free(board->calls);

@@ -124,7 +124,8 @@ static void all_users_together_have_so_many(void **state)
         count += shown(user, BOARD_MAX_CALLS, &first, &last);
     assert_int_equal(count, BOARD_ALL_CALLS);
     /* What still comes for one that is forgotten is not taken for its successor's. */
-    assert_int_equal(again - forgotten, BOARD_ALL_CALLS);
+    assert_int_equal(again % BOARD_ALL_CALLS, forgotten % BOARD_ALL_CALLS);
+    assert_true(again != forgotten);
     board_allow_stop(board, again, stop, NULL);
     board_end_call(board, forgotten, NULL, "gone");
     board_progress(board, forgotten, 1, 2, NULL);
@@ -133,8 +134,27 @@ static void all_users_together_have_so_many(void **state)
     assert_int_equal(stops, 1);
 }
 
+static void a_user_who_calls_often_makes_no_others_be_forgotten(void **state)
+{
+    const uint64_t place = begin(ANNA);
+    int64_t first;
+    int64_t last;
+
+    (void)state;
+    board_allow_stop(board, place, stop, NULL);
+    for (int i = 0; i < 2 * BOARD_ALL_CALLS + 7; i++)
+        (void)begin(BEN);
+    assert_int_equal(shown(BEN, BOARD_MAX_CALLS, &first, &last), BOARD_MAX_CALLS);
+    assert_int_equal(last, 2 * BOARD_ALL_CALLS + 7);
+    assert_int_equal(shown(ANNA, BOARD_MAX_CALLS, &first, &last), 1);
+    assert_int_equal(board_stop_call(board, ANNA, 1), 0);
+    assert_int_equal(stops, 1);
+}
+
 TEST_MAIN(cmocka_unit_test_setup_teardown(a_user_has_so_many_and_the_newest_of_them, set_up,
                                           tear_down),
           cmocka_unit_test_setup_teardown(a_user_sees_nothing_of_another_s_calls, set_up,
                                           tear_down),
-          cmocka_unit_test_setup_teardown(all_users_together_have_so_many, set_up, tear_down))
+          cmocka_unit_test_setup_teardown(all_users_together_have_so_many, set_up, tear_down),
+          cmocka_unit_test_setup_teardown(a_user_who_calls_often_makes_no_others_be_forgotten,
+                                          set_up, tear_down))
