@@ -32,7 +32,9 @@ def main():
     gatehouse, cache = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     npm_packages.install(HERE, cache)
     with tempfile.TemporaryDirectory() as room:
-        server = Server(str(gatehouse), pathlib.Path(room) / "state", 0, ("--fs-memory",))
+        # With a host, transports are described too, if their libraries are installed.
+        server = Server(str(gatehouse), pathlib.Path(room) / "state", 0,
+                        ("--fs-memory", "--fs-transport-host", "ftp://127.0.0.1:21"))
         try:
             status, headers, document = server.ask("GET", "/v1/openapi.json")
         finally:
@@ -42,7 +44,7 @@ def main():
     (cache / "validate.mjs").write_text(VALIDATE)
     result = subprocess.run([cache / npm_packages.NODE, cache / "validate.mjs"], input=json.dumps(document), text=True,
                             capture_output=True, timeout=PATIENCE)
-    print(result.stdout, result.stderr)
+    print(result.stdout, result.stderr, *document["paths"])
     found = json.loads(result.stdout)
     assert found["valid"] and found["version"] == "3.1", found
     broken = json.dumps(document | {"paths": {"x": 1}})
