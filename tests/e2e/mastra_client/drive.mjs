@@ -74,7 +74,7 @@ await again.start();
 assert.equal((await again.executeCommand("cat /home/user/kept.txt")).stdout, "kept");
 assert.equal((await again.getInfo()).status, "running");
 await again.destroy();
-assert.equal((await fetch(link.url + "/kept.txt", { headers })).status, 404);
+assert.equal((await fetch(link.url + "/kept.txt", { headers })).status, 401);
 
 // ---- images: a name, a Dockerfile with files of this machine, a snapshot ----
 
