@@ -8,6 +8,8 @@ import { showResult } from "./tools.js";
 const has = (name) => state.tools.some((tool) => tool.name === name);
 const base = (path) => path.split("/").pop();
 const above = (path) => path.split("/").slice(0, -1).join("/");
+// What is open stays open when the page is drawn again, because a tool came or went.
+let opened = null;
 const MEDIA = /\.(png|jpe?g|gif|webp|pdf)$/i;
 
 export function files(main) {
@@ -70,17 +72,24 @@ export function files(main) {
   const actions = (path) => h("div", { class: "row" },
     has("move") && h("button", { class: "small", onclick: async () => {
       const to = await ask("New path", path, "Move");
-      if (to && to !== path && (await change("move", { sourcePath: path, destinationPath: to }, `Moved to ${to}`))) viewer.replaceChildren();
+      if (to && to !== path && (await change("move", { sourcePath: path, destinationPath: to }, `Moved to ${to}`))) close();
     } }, "Rename or move"),
     has("delete") && h("button", { class: "small danger", onclick: async () => {
-      if ((await sure(`Delete ${base(path)}?`, has("undo_changes") ? "You can undo this." : "This cannot be undone.", "Delete")) && (await change("delete", { path }, `Deleted ${path}`))) viewer.replaceChildren();
+      if ((await sure(`Delete ${base(path)}?`, has("undo_changes") ? "You can undo this." : "This cannot be undone.", "Delete")) && (await change("delete", { path }, `Deleted ${path}`))) close();
     } }, "Delete"));
 
+  function close() {
+    opened = null;
+    viewer.replaceChildren();
+  }
+
   function viewFolder(path) {
+    opened = null;
     viewer.replaceChildren(h("div", { class: "row apart" }, h("h2", { class: "mono" }, `${path}/`), actions(path)));
   }
 
   async function view(path, startLine = 1) {
+    opened = { path, startLine };
     viewer.replaceChildren(h("p", { class: "quiet" }, "Reading…"));
     const head = h("div", { class: "row apart" }, h("h2", { class: "mono" }, path), actions(path));
     try {
@@ -97,6 +106,7 @@ export function files(main) {
           answer.truncated && h("button", { class: "small", onclick: () => view(path, startLine + 500) }, "More lines"),
           h("span", { class: "quiet" }, answer.totalLines ? `${answer.totalLines} lines` : "")));
     } catch (problem) {
+      opened = null;
       viewer.replaceChildren(head, h("p", { class: "chip bad" }, problem.message));
     }
   }
@@ -113,5 +123,6 @@ export function files(main) {
     has("undo_changes") && h("button", { class: "small", onclick: () => change("undo_changes", {}, "Undone") }, "Undo")), top);
   main.replaceChildren(h("h1", {}, "Files"), h("div", { class: "explorer" }, tree, viewer));
   again();
+  if (opened) view(opened.path, opened.startLine);
 }
 files.cares = ["all", "tools"];
