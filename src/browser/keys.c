@@ -77,7 +77,7 @@ static void put_sign(char sign, struct browser_key *key)
         char letter = (char)(is_small ? sign - 'a' + 'A' : sign);
 
         snprintf(key->code, sizeof(key->code), "Key%c", letter);
-        key->windows = letter;
+        key->windows = (unsigned char)letter;
         return;
     }
     for (size_t i = 0; i < array_size(signs); i++)
