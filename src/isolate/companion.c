@@ -183,6 +183,35 @@ void companion_end_with_parent(void)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
+int companion_receive(struct buf *out)
+{
+    while (true) {
+        ssize_t n;
+        int r = buf_reserve(out, COMPANION_READ_BYTES);
+
+        if (r < 0)
+            return r;
+        n = read(COMPANION_FD, out->data + out->len, COMPANION_READ_BYTES);
+        if (n == 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return err_from_errno(errno);
+        out->len += n > 0 ? (size_t)n : 0;
+    }
+}
+
+int companion_send(struct str bytes)
+{
+    while (bytes.len > 0) {
+        ssize_t n = write(COMPANION_FD, bytes.ptr, bytes.len);
+
+        if (n < 0 && errno != EINTR)
+            return err_from_errno(errno);
+        bytes = str_slice(bytes, n > 0 ? (size_t)n : 0, bytes.len);
+    }
+    return 0;
+}
+
 void companion_end_by_itself(void)
 {
     if (ISOLATE_IS_SANITIZED)

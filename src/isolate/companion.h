@@ -9,9 +9,13 @@
 
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
-enum { COMPANION_FD = 3 }; /* the child's end of the socket */
+enum {
+    COMPANION_FD = 3, /* the child's end of the socket */
+    COMPANION_READ_BYTES = 256 << 10
+};
 
 struct companion {
     pid_t pid;
@@ -51,6 +55,13 @@ void companion_follow_parent(void);
  * for somebody else: it is killed. The parent must have one thread.
  */
 void companion_end_with_parent(void);
+
+/*
+ * For a child that does one request: reads until the parent has sent all. The limit of `out` must
+ * leave COMPANION_READ_BYTES behind the longest request.
+ */
+int companion_receive(struct buf *out);
+int companion_send(struct str bytes);
 
 /*
  * For the child, once it has noticed that: it is not continued any more. A sanitizer's leak check,

@@ -3,7 +3,6 @@
  * gatehouse-media: does one request about an image or a document, and exits. The libraries that
  * read those meet them only after this process has confined itself; pdftotext has a sandbox.
  */
-#include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,7 +15,7 @@
 #include "media/pdf.h"
 #include "media/pdftext.h"
 
-enum { READ_BYTES = 256 << 10, MAX_CPU_S = 90, MAX_ARENAS = 2 };
+enum { MAX_CPU_S = 90, MAX_ARENAS = 2 };
 #define MAX_MEMORY_BYTES (UINT64_C(1) << 30)
 
 static const struct job {
@@ -44,36 +43,6 @@ static int confine(struct err *err)
     return confine_process(&plan, &report, err);
 }
 
-/* Until the other side has sent all. */
-static int receive(struct buf *out)
-{
-    while (true) {
-        ssize_t n;
-        int r = buf_reserve(out, READ_BYTES);
-
-        if (r < 0)
-            return r;
-        n = read(COMPANION_FD, out->data + out->len, READ_BYTES);
-        if (n == 0)
-            return 0;
-        if (n < 0 && errno != EINTR)
-            return err_from_errno(errno);
-        out->len += n > 0 ? (size_t)n : 0;
-    }
-}
-
-static int transmit(struct str bytes)
-{
-    while (bytes.len > 0) {
-        ssize_t n = write(COMPANION_FD, bytes.ptr, bytes.len);
-
-        if (n < 0 && errno != EINTR)
-            return err_from_errno(errno);
-        bytes = str_slice(bytes, n > 0 ? (size_t)n : 0, bytes.len);
-    }
-    return 0;
-}
-
 static int work(const struct job *job, enum media_job number, struct str bytes, struct buf *space,
                 struct media_answer *out_answer, struct err *err)
 {
@@ -90,7 +59,7 @@ static int work(const struct job *job, enum media_job number, struct str bytes, 
 
 static int serve(const struct job *job, enum media_job number, struct err *err)
 {
-    cleanup_buf struct buf bytes = BUF_INIT(MEDIA_MAX_BYTES + READ_BYTES);
+    cleanup_buf struct buf bytes = BUF_INIT(MEDIA_MAX_BYTES + COMPANION_READ_BYTES);
     cleanup_buf struct buf space = BUF_INIT(MEDIA_MAX_BYTES);
     cleanup_buf struct buf body = BUF_INIT(MEDIA_MAX_BYTES);
     cleanup_free struct media_answer *answer = calloc(1, sizeof(*answer));
@@ -103,7 +72,7 @@ static int serve(const struct job *job, enum media_job number, struct err *err)
     if (job->open != NULL && confine(err) < 0)
         /* cppcheck-suppress memleak ; it is freed by its cleanup */
         return err->code;
-    if (receive(&bytes) < 0)
+    if (companion_receive(&bytes) < 0)
         /* cppcheck-suppress memleak ; the same */
         return err_set(err, ERR_CONNECTION_LOST, "the request did not arrive");
     if (r == 0)
@@ -113,7 +82,7 @@ static int serve(const struct job *job, enum media_job number, struct err *err)
     else
         r = media_write_error(&why, &body);
     if (r == 0)
-        r = transmit(buf_view(&body));
+        r = companion_send(buf_view(&body));
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 

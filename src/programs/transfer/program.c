@@ -3,7 +3,6 @@
  * gatehouse-transfer: does one request about a file on a server, and exits. It connects, confines
  * itself, and only then meets what the server says.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,7 +15,7 @@
 #include "transfer/route.h"
 #include "transfer/ssh.h"
 
-enum { READ_BYTES = 256 << 10, MAX_CPU_S = 60 };
+enum { MAX_CPU_S = 60 };
 #define MAX_MEMORY_BYTES (UINT64_C(768) << 20)
 
 /* What one request needs. */
@@ -38,36 +37,6 @@ static int confine(struct err *err)
     struct confine_report report;
 
     return confine_process(&plan, &report, err);
-}
-
-/* Until the other side has sent all. */
-static int receive(struct buf *out)
-{
-    while (true) {
-        ssize_t n;
-        int r = buf_reserve(out, READ_BYTES);
-
-        if (r < 0)
-            return r;
-        n = read(COMPANION_FD, out->data + out->len, READ_BYTES);
-        if (n == 0)
-            return 0;
-        if (n < 0 && errno != EINTR)
-            return err_from_errno(errno);
-        out->len += n > 0 ? (size_t)n : 0;
-    }
-}
-
-static int transmit(struct str bytes)
-{
-    while (bytes.len > 0) {
-        ssize_t n = write(COMPANION_FD, bytes.ptr, bytes.len);
-
-        if (n < 0 && errno != EINTR)
-            return err_from_errno(errno);
-        bytes = str_slice(bytes, n > 0 ? (size_t)n : 0, bytes.len);
-    }
-    return 0;
 }
 
 /* ---- before the walls are up: nothing here reads what a server says ---- */
@@ -143,7 +112,7 @@ static int work(const struct job *job, struct buf *space, struct transfer_answer
 
 static int serve(const struct option_values *values, struct err *err)
 {
-    cleanup_buf struct buf bytes = BUF_INIT(TRANSFER_MAX_BYTES + READ_BYTES);
+    cleanup_buf struct buf bytes = BUF_INIT(TRANSFER_MAX_BYTES + COMPANION_READ_BYTES);
     cleanup_buf struct buf space = BUF_INIT(TRANSFER_MAX_BYTES);
     cleanup_buf struct buf body = BUF_INIT(TRANSFER_MAX_BYTES);
     cleanup_free struct transfer_answer *answer = calloc(1, sizeof(*answer));
@@ -153,7 +122,7 @@ static int serve(const struct option_values *values, struct err *err)
 
     if (answer == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    if (receive(&bytes) < 0)
+    if (companion_receive(&bytes) < 0)
         /* cppcheck-suppress memleak ; it is freed by its cleanup */
         return err_set(err, ERR_CONNECTION_LOST, "the request did not arrive");
     r = transfer_read_request(buf_view(&bytes), &job.request, &why);
@@ -167,7 +136,7 @@ static int serve(const struct option_values *values, struct err *err)
     credential_done(&job.credential);
     r = r == 0 ? transfer_write_answer(answer, &body) : transfer_write_error(&why, &body);
     if (r == 0)
-        r = transmit(buf_view(&body));
+        r = companion_send(buf_view(&body));
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
