@@ -262,18 +262,6 @@ static int prepare(void *self, const struct catalog_tool *tool, const struct jso
 
 /* ---- permission ---- */
 
-static uint64_t mark_of(const struct browser_call *call)
-{
-    cleanup_buf struct buf text = BUF_INIT(MESSAGE_BYTES);
-    uint64_t sum = 1469598103934665603ULL;
-
-    if (jsonf(&text, "%z%v", call->page, call->arguments) < 0)
-        return 0;
-    for (size_t i = 0; i < text.len; i++)
-        sum = (sum ^ (unsigned char)text.data[i]) * 1099511628211ULL;
-    return sum;
-}
-
 static int subject(void *data, const void *session, struct arena *arena,
                    const struct cancel *cancel, struct provider_subject *out_subject,
                    struct err *err)
@@ -282,6 +270,7 @@ static int subject(void *data, const void *session, struct arena *arena,
     const char *hosts[MAX_HOSTS + 1];
     struct permission_resource *resources;
     size_t count = 0;
+    int r;
 
     (void)session;
     (void)cancel;
@@ -295,7 +284,10 @@ static int subject(void *data, const void *session, struct arena *arena,
         hosts[count++] = "credentials";
     if (call->is_local)
         hosts[count++] = LOCAL_BROWSER;
-    *out_subject = (struct provider_subject){.mark = mark_of(call)};
+    *out_subject = (struct provider_subject){.count = 0};
+    r = provider_mark(call->arguments, str_from(call->page), &out_subject->mark);
+    if (r < 0)
+        return err_set_plain(err, r);
     if (count == 0)
         return 0;
     resources = arena_alloc_array(arena, count, sizeof(*resources));

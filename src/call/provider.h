@@ -99,6 +99,12 @@ struct provider_use {
     void *self;
 };
 
+/*
+ * For provider_subject.mark, where the resource does not name what the arguments say: no other
+ * arguments have the same. `more` is what else the call depends on; or empty.
+ */
+int provider_mark(const struct json_value *arguments, struct str more, uint64_t *out_mark);
+
 /* Whether the tool belongs to this family, by the catalogue. */
 bool provider_owns(const struct provider *provider, const struct catalog_tool *tool);
 

@@ -290,31 +290,19 @@ static int prepare(void *self, const struct catalog_tool *tool, const struct jso
 
 /* ---- permission ---- */
 
-/* The arguments are what was asked about, and the resource does not name them. */
-static uint64_t mark_of(const struct screen_call *call)
-{
-    cleanup_buf struct buf text = BUF_INIT(DETAIL_BYTES);
-    struct json_writer json;
-    uint64_t sum = 1469598103934665603ULL;
-
-    json_writer_init(&json, &text);
-    json_write_value(&json, call->arguments);
-    if (json_writer_finish(&json) < 0)
-        return 0;
-    for (size_t i = 0; i < text.len; i++)
-        sum = (sum ^ (unsigned char)text.data[i]) * 1099511628211ULL;
-    return sum;
-}
-
 static int subject(void *data, const void *session, struct arena *arena,
                    const struct cancel *cancel, struct provider_subject *out_subject,
                    struct err *err)
 {
     const struct screen_call *call = data;
     struct permission_resource *resource = arena_new(arena, struct permission_resource);
+    uint64_t mark;
+    int r = provider_mark(call->arguments, STR_EMPTY, &mark);
 
     (void)session;
     (void)cancel;
+    if (r < 0)
+        return err_set_plain(err, r);
     if (resource == NULL)
         return err_set_plain(err, arena->error);
     *resource = (struct permission_resource){
@@ -322,8 +310,7 @@ static int subject(void *data, const void *session, struct arena *arena,
         .given = looks_only(call->tool) ? STR("screenshot") : STR("mouse-keyboard"),
         .operation = PERMISSION_USES,
     };
-    *out_subject =
-        (struct provider_subject){.resources = resource, .count = 1, .mark = mark_of(call)};
+    *out_subject = (struct provider_subject){.resources = resource, .count = 1, .mark = mark};
     return 0;
 }
 

@@ -193,22 +193,6 @@ static size_t find_touched(const struct tool_call *call, struct touched out_touc
     return 0;
 }
 
-/* What does the arguments not name must be the same when the answer comes. */
-static uint64_t mark_of(const struct tool_call *call)
-{
-    cleanup_buf struct buf text = BUF_INIT(MESSAGE_BYTES);
-    struct json_writer json;
-    uint64_t sum = 1469598103934665603ULL;
-
-    json_writer_init(&json, &text);
-    json_write_value(&json, call->arguments);
-    if (json_writer_finish(&json) < 0)
-        return 0;
-    for (size_t i = 0; i < text.len; i++)
-        sum = (sum ^ (unsigned char)text.data[i]) * 1099511628211ULL;
-    return sum;
-}
-
 static int name_command(const struct tool_call *call, struct arena *arena,
                         struct permission_resource *out_resource, struct err *err)
 {
@@ -252,10 +236,11 @@ static int subject(void *data, const void *session, struct arena *arena,
         r = name_command(call, arena, &resources[0], err);
         count = 1;
     }
-    if (r == 0)
-        *out_subject = (struct provider_subject){
-            .resources = resources, .count = count, .mark = mark_of(call)};
-    return r;
+    if (r < 0)
+        return r;
+    *out_subject = (struct provider_subject){.resources = resources, .count = count};
+    r = provider_mark(call->arguments, STR_EMPTY, &out_subject->mark);
+    return r < 0 ? err_set_plain(err, r) : 0;
 }
 
 /* ---- what it would do ---- */

@@ -282,6 +282,27 @@ static void it_has_only_what_both_have(void **state)
     assert_false(executor->ops->has(executor, &echo_tool));
 }
 
+static uint64_t mark_of(const char *arguments, const char *more)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(1 << 20);
+    const struct json_limits limits = {1 << 20, JSON_DEFAULT_MAX_DEPTH};
+    const struct json_value *value;
+    uint64_t mark;
+
+    assert_int_equal(json_parse(&arena, str_from(arguments), limits, &value, NULL), 0);
+    assert_int_equal(provider_mark(value, str_from(more), &mark), 0);
+    return mark;
+}
+
+static void a_mark_is_of_these_arguments_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(mark_of("{\"text\": \"ls\"}", "1"), mark_of("{ \"text\":\"ls\" }", "1"));
+    assert_true(mark_of("{\"text\": \"ls\"}", "1") != mark_of("{\"text\": \"lt\"}", "1"));
+    assert_true(mark_of("{\"text\": \"ls\"}", "1") != mark_of("{\"text\": \"ls\"}", "2"));
+    assert_true(mark_of("{}", "") != 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +315,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(either_half_can_be_cancelled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_may_be_dropped_at_any_moment, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_has_only_what_both_have, set_up, tear_down),
+        cmocka_unit_test(a_mark_is_of_these_arguments_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
