@@ -382,11 +382,11 @@ static void answer(struct world *world, enum permission_choice choice)
 
 /* ---- each state, and what may happen in it ---- */
 
-enum state { PREPARING, PREVIEWING, DESK, CLIENT, KEEPING, RUNNING, OWN_TIME, STATES };
+enum state { PREPARING, PREVIEWING, USER, CLIENT, SAVING, RUNNING, OWN_TIME, STATES };
 enum event { CANCEL, LEAVES, ANSWER, DEADLINE, CLOSE, SESSION_ENDS, LOST, EVENTS };
 
-static const char *const state_names[] = {"PREPARING", "PREVIEWING", "DESK",    "CLIENT",
-                                          "KEEPING",   "RUNNING",    "OWN_TIME"};
+static const char *const state_names[] = {"PREPARING", "PREVIEWING", "USER",    "CLIENT",
+                                          "SAVING",    "RUNNING",    "OWN_TIME"};
 static const char *const event_names[] = {"CANCEL", "LEAVES",       "ANSWER", "DEADLINE",
                                           "CLOSE",  "SESSION_ENDS", "LOST"};
 
@@ -403,9 +403,9 @@ enum effect {
 static const enum effect effects[STATES][EVENTS] = {
     [PREPARING] = {CANCELLED, NOTHING, NOTHING, TIMED_OUT, CANCELLED, DROPPED, BROKEN},
     [PREVIEWING] = {CANCELLED, NOTHING, NOTHING, TIMED_OUT, CANCELLED, DROPPED, BROKEN},
-    [DESK] = {CANCELLED, AGAIN, AGAIN, NOTHING, CANCELLED, DROPPED, NOTHING},
+    [USER] = {CANCELLED, AGAIN, AGAIN, NOTHING, CANCELLED, DROPPED, NOTHING},
     [CLIENT] = {CANCELLED, AGAIN, AGAIN, NOTHING, CANCELLED, DROPPED, NOTHING},
-    [KEEPING] = {CANCELLED, NOTHING, NOTHING, TIMED_OUT, CANCELLED, DROPPED, BROKEN},
+    [SAVING] = {CANCELLED, NOTHING, NOTHING, TIMED_OUT, CANCELLED, DROPPED, BROKEN},
     [RUNNING] = {CANCELLED, NOTHING, NOTHING, TIMED_OUT, CANCELLED, DROPPED, BROKEN},
     [OWN_TIME] = {CANCELLED, NOTHING, NOTHING, NOTHING, CANCELLED, DROPPED, BROKEN},
 };
@@ -418,7 +418,7 @@ static struct world *world_in(enum state state, bool charges_thinking)
     world->keeps_own_time = state == OWN_TIME;
     open_engine(world,
                 (struct terms){.by_client = state == CLIENT, .charges_thinking = charges_thinking});
-    if (state == KEEPING) {
+    if (state == SAVING) {
         begin_with(world,
                    &(struct call_request){.has_answer = true, .answer = CHOICE_ALWAYS_ALLOW});
         become_prepared(world); /* what a worker does with it is not looked at without the loop */
@@ -432,7 +432,7 @@ static struct world *world_in(enum state state, bool charges_thinking)
         become_previewed(world);
     assert_int_equal(world->run, runs);
     assert_int_equal(world->previewed, !runs);
-    assert_int_equal(world->shown != 0, state == DESK);
+    assert_int_equal(world->shown != 0, state == USER);
     assert_int_equal(world->asked, state == CLIENT);
     return world;
 }
@@ -447,7 +447,7 @@ static void happen(struct world *world, enum state state, enum event event)
         call_engine_client_leaves(world->engine);
         return;
     case ANSWER:
-        if (state == DESK)
+        if (state == USER)
             answer(world, CHOICE_ALLOW_ONCE);
         else
             call_answer(world->call, CHOICE_ALLOW_ONCE);
@@ -487,13 +487,13 @@ static void check(const struct world *world, enum state state, enum event event)
     assert_int_equal(world->prepared, 1 + (effect == AGAIN));
     assert_int_equal(world->run, state == RUNNING || state == OWN_TIME);
     /* The question leaves the queue with the call, or with the client. */
-    assert_int_equal(world->withdrawals, state == DESK && (is_over || event == LEAVES));
-    if (effect == NOTHING && state == DESK)
+    assert_int_equal(world->withdrawals, state == USER && (is_over || event == LEAVES));
+    if (effect == NOTHING && state == USER)
         assert_true(world->shown != 0);
     if (world->withdrawals > 0)
         assert_int_equal(world->withdrawn, QUESTION_QUEUE_CANCELLED);
     /* Nothing of it is left at the executor. */
-    if (is_over && event != LOST && state != DESK && state != CLIENT && state != KEEPING)
+    if (is_over && event != LOST && state != USER && state != CLIENT && state != SAVING)
         assert_int_equal(world->cancelled + world->dropped, 1);
     assert_int_equal(world->sessions_ended, event == SESSION_ENDS);
 }
@@ -527,9 +527,9 @@ static void the_time_of_a_server_ends_every_state(void **unused)
         assert_int_equal(world->answers, state != OWN_TIME);
         if (state != OWN_TIME)
             assert_int_equal(world->code, ERR_TIMED_OUT);
-        if (state == DESK)
+        if (state == USER)
             assert_int_equal(world->withdrawn, QUESTION_QUEUE_TIMED_OUT);
-        if (state == DESK || state == CLIENT)
+        if (state == USER || state == CLIENT)
             assert_non_null(strstr(world->words, "did not answer in time"));
         else if (state != OWN_TIME && state != RUNNING)
             assert_non_null(strstr(world->words, "before it could start"));
