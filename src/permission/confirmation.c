@@ -7,8 +7,9 @@
 #include "base/jsonwrite.h"
 #include "base/list.h"
 #include "base/sha256.h"
+#include "protocol/toolresult.h"
 
-enum { DESCRIPTION_BYTES = 1 << 20 };
+enum { DESCRIPTION_BYTES = 1 << 20, TEXT_BYTES = 4 << 20 };
 
 struct waiting {
     struct list link; /* oldest first */
@@ -119,6 +120,23 @@ int confirmation_write(const struct question *question, struct buf *out)
     r = confirmation_write_members(question, ~0U, &json);
     json_end_object(&json);
     return r < 0 ? r : json_writer_finish(&json);
+}
+
+int confirmation_write_result(const struct question *question, struct buf *out)
+{
+    cleanup_buf struct buf text = BUF_INIT(TEXT_BYTES);
+    cleanup_buf struct buf object = BUF_INIT(2 * TEXT_BYTES);
+    struct json_writer json;
+    int r = confirmation_write(question, &text);
+
+    if (r < 0)
+        return r;
+    json_writer_init(&json, &object);
+    json_begin_object(&json);
+    json_put_str(&json, STR("error"), buf_view(&text));
+    json_end_object(&json);
+    r = json_writer_finish(&json);
+    return r == 0 ? toolresult_write(out, buf_view(&object), buf_view(&object), true) : r;
 }
 
 /* ---- what was asked ---- */

@@ -46,6 +46,11 @@ int confirmation_write_members(const struct question *question, unsigned choices
 
 /* Writes the text for the instance: the prefix and a JSON object. */
 int confirmation_write(const struct question *question, struct buf *out);
+/*
+ * Appends the question as the result of its call: that text as an error, which is also the
+ * structured content, because the instance looks for it there.
+ */
+int confirmation_write_result(const struct question *question, struct buf *out);
 
 struct confirmations;
 

@@ -189,21 +189,6 @@ static void on_progress(void *data, uint64_t done, uint64_t total, const char *w
 
 /* ---- asking by way of the instance ---- */
 
-/* As an error, which is also the structured content: the instance looks for it there. */
-static int write_confirmation(struct str text, struct buf *out)
-{
-    cleanup_buf struct buf object = BUF_INIT(2 * RESULT_BYTES);
-    struct json_writer json;
-    int r;
-
-    json_writer_init(&json, &object);
-    json_begin_object(&json);
-    json_put_str(&json, STR("error"), text);
-    json_end_object(&json);
-    r = json_writer_finish(&json);
-    return r == 0 ? toolresult_write(out, buf_view(&object), buf_view(&object), true) : r;
-}
-
 static bool can_ask(void *data, const struct call *call)
 {
     const struct calls *calls = data;
@@ -216,15 +201,12 @@ static bool can_ask(void *data, const struct call *call)
 static int ask(void *data, struct call *call, const struct question *question, uint64_t mark,
                struct err *err)
 {
-    cleanup_buf struct buf text = BUF_INIT(RESULT_BYTES);
     cleanup_buf struct buf result = BUF_INIT(8 * RESULT_BYTES);
     struct calls *calls = data;
     const struct given *given = call_data(call);
-    int r = confirmation_write(question, &text);
+    int r = confirmation_write_result(question, &result);
 
     (void)mark; /* the confirmations know the question */
-    if (r == 0)
-        r = write_confirmation(buf_view(&text), &result);
     if (r == 0)
         r = confirmations_expect(calls->confirmations, question, call_input(call)->arguments);
     if (r < 0)

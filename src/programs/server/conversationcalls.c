@@ -140,23 +140,6 @@ static void on_progress(void *data, uint64_t done, uint64_t total, const char *w
 
 /* ---- questions ---- */
 
-static int write_question(const struct question *question, struct buf *out)
-{
-    cleanup_buf struct buf text = BUF_INIT(QUESTION_BYTES);
-    cleanup_buf struct buf object = BUF_INIT(2 * QUESTION_BYTES);
-    struct json_writer json;
-    int r = confirmation_write(question, &text);
-
-    if (r < 0)
-        return r;
-    json_writer_init(&json, &object);
-    json_begin_object(&json);
-    json_put_str(&json, STR("error"), buf_view(&text));
-    json_end_object(&json);
-    r = json_writer_finish(&json);
-    return r == 0 ? toolresult_write(out, buf_view(&object), buf_view(&object), true) : r;
-}
-
 /* The question is the result, and the next call brings the answer. */
 static int ask(void *data, struct call *call, const struct question *question, uint64_t mark,
                struct err *err)
@@ -164,7 +147,7 @@ static int ask(void *data, struct call *call, const struct question *question, u
     cleanup_buf struct buf result = BUF_INIT(4 * QUESTION_BYTES);
     struct conversation *conversation = data;
     struct given *given = call_data(call);
-    int r = write_question(question, &result);
+    int r = confirmation_write_result(question, &result);
 
     (void)mark; /* the confirmations know the question */
     if (r == 0)
