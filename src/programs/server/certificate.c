@@ -11,11 +11,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "cli/namedfile.h"
 
-enum {
-    LOOK_MS = 1000,
-    PIECE_BYTES = 16 << 10,
-};
+enum { LOOK_MS = 1000 };
 
 static const char *const options[CERTIFICATE_FILES] = {"--tls-cert", "--tls-key"};
 
@@ -38,34 +36,6 @@ static bool is_same(const struct certificate_stamp *a, const struct certificate_
     return a->is_there == b->is_there && a->device == b->device && a->inode == b->inode &&
            a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
            a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
-/* O_NONBLOCK: the file may be a pipe without a writer. */
-static int read_file(const char *path, struct buf *out_text, const char **out_why)
-{
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    char piece[PIECE_BYTES];
-    struct stat about;
-    ssize_t got = -1;
-
-    if (fd < 0 || fstat(fd, &about) < 0) {
-        *out_why = err_errno_text(errno);
-        return ERR_INVALID_OPTION;
-    }
-    if (!S_ISREG(about.st_mode)) {
-        *out_why = "not a regular file";
-        return ERR_INVALID_OPTION;
-    }
-    while ((got = read(fd, piece, sizeof(piece))) > 0)
-        if (buf_append_str(out_text, (struct str){piece, (size_t)got}) < 0) {
-            *out_why = "the file is too large";
-            got = 0;
-            break;
-        }
-    if (got < 0)
-        *out_why = err_errno_text(errno);
-    secret_wipe(piece, sizeof(piece));
-    return *out_why != NULL ? ERR_INVALID_OPTION : 0;
 }
 
 static int make_context(struct str chain, struct str key_pem, struct tls_context **out_context,
@@ -95,9 +65,10 @@ static int load(struct certificate *certificate, struct tls_context **out_contex
     for (size_t i = 0; i < CERTIFICATE_FILES; i++)
         stamp(certificate->paths[i], &certificate->seen[i]);
     for (size_t i = 0; i < CERTIFICATE_FILES && r == 0; i++) {
-        r = read_file(certificate->paths[i], texts[i], &why);
-        if (r < 0)
-            r = err_set(err, r, "%s: cannot read '%s': %s", options[i], certificate->paths[i], why);
+        why = namedfile_read(certificate->paths[i], texts[i]);
+        if (why != NULL)
+            r = err_set(err, ERR_INVALID_OPTION, "%s: cannot read '%s': %s", options[i],
+                        certificate->paths[i], why);
     }
     if (r == 0)
         r = make_context(buf_view(&chain), buf_view(&key), out_context, err);
