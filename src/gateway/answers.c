@@ -134,13 +134,8 @@ static void on_posted(void *data, const struct httpclient_result *result)
         forget(pending);
         return;
     }
-    if (result->code == 0) {
-        char words[GATEWAY_ERROR_BYTES];
-
-        gateway_error_parse(result->body, &pending->gateway->key, words);
-        err_set(&err, status == 401 || status == 403 ? ERR_GATEWAY_DENIED : ERR_GATEWAY_STATUS,
-                "the server responded with %d%s%s", status, words[0] != '\0' ? ": " : "", words);
-    }
+    if (result->code == 0)
+        gateway_set_refusal(pending->gateway, status, result->body, &err);
     if (result->code < 0 || status >= 500 || status == 408 || status == 429)
         retry(pending, result->sent, &err);
     else if (status == 413 && pending->tries < GATEWAY_MAX_TRIES)
@@ -151,30 +146,16 @@ static void on_posted(void *data, const struct httpclient_result *result)
 
 static const struct httpclient_events POSTED = {.on_done = on_posted};
 
-/* Moves the body on success. */
+/* Moves the body on success. A second answer to one id is refused, and does no harm. */
 static int post(struct pending *pending, struct buf *body)
 {
-    struct gateway *gateway = pending->gateway;
-    cleanup_buf struct buf target = BUF_INIT(TARGET_BYTES);
-    const struct http_field fields[] = {gateway_key_field(gateway),
-                                        {STR("Content-Type"), STR("application/json")}};
-    struct httpclient_request request = {.method = HTTP_METHOD_POST,
-                                         .url = &gateway->url,
-                                         .fields = fields,
-                                         .field_count = array_size(fields),
+    const struct gateway_post request = {.endpoint = STR("response/"),
+                                         .id = id_of(pending),
                                          .body = body,
-                                         /* A second one of an id is refused, and does no harm. */
                                          .may_repeat = true,
-                                         .max_answer_bytes = GATEWAY_MAX_REPLY_BYTES,
                                          .whole_ms = GATEWAY_ANSWER_MS};
-    int r = gateway_target(gateway, STR("response/"), &target);
+    int r = gateway_post(pending->gateway, &request, &POSTED, pending, &pending->call, NULL);
 
-    if (r == 0)
-        r = gateway_append_escaped(&target, id_of(pending));
-    if (r < 0)
-        return r;
-    request.target = buf_view(&target);
-    r = httpclient_send(gateway->config.http, &request, &POSTED, pending, &pending->call, NULL);
     if (r < 0)
         return r;
     pending->state = PENDING_SENDING;

@@ -41,6 +41,41 @@ int gateway_append_escaped(struct buf *out, struct str text)
     return r;
 }
 
+int gateway_post(struct gateway *gateway, const struct gateway_post *post,
+                 const struct httpclient_events *events, void *data,
+                 struct httpclient_call **out_call, struct err *err)
+{
+    cleanup_buf struct buf target = BUF_INIT(TARGET_BYTES);
+    const struct http_field fields[] = {gateway_key_field(gateway),
+                                        {STR("Content-Type"), STR("application/json")}};
+    struct httpclient_request request = {.method = HTTP_METHOD_POST,
+                                         .url = &gateway->url,
+                                         .fields = fields,
+                                         .field_count = post->body != NULL ? 2 : 1,
+                                         .body = post->body,
+                                         .may_repeat = post->may_repeat,
+                                         .max_answer_bytes = GATEWAY_MAX_REPLY_BYTES,
+                                         .whole_ms = post->whole_ms};
+    int r = gateway_target(gateway, post->endpoint, &target);
+
+    if (r == 0)
+        r = gateway_append_escaped(&target, post->id);
+    if (r < 0)
+        return err_set_plain(err, r);
+    request.target = buf_view(&target);
+    return httpclient_send(gateway->config.http, &request, events, data, out_call, err);
+}
+
+void gateway_set_refusal(const struct gateway *gateway, int status, struct str body,
+                         struct err *err)
+{
+    char words[GATEWAY_ERROR_BYTES];
+
+    gateway_error_parse(body, &gateway->key, words);
+    err_set(err, status == 401 || status == 403 ? ERR_GATEWAY_DENIED : ERR_GATEWAY_STATUS,
+            "the server responded with %d%s%s", status, words[0] != '\0' ? ": " : "", words);
+}
+
 void gateway_note_status(struct gateway *gateway, int status, struct str body)
 {
     char words[GATEWAY_ERROR_BYTES];
@@ -105,22 +140,12 @@ static void on_init_done(void *data, const struct httpclient_result *result)
 
 static const struct httpclient_events INIT_EVENTS = {.on_done = on_init_done};
 
-/* The reason is in gateway->why. */
+/* The reason is in gateway->why. A token is valid once: no automatic second try. */
 static int send_init(struct gateway *gateway)
 {
     cleanup_buf struct buf body = BUF_INIT(GATEWAY_MAX_ANSWER_BYTES);
-    cleanup_buf struct buf target = BUF_INIT(TARGET_BYTES);
-    const struct http_field fields[] = {gateway_key_field(gateway),
-                                        {STR("Content-Type"), STR("application/json")}};
-    struct httpclient_request request = {.method = HTTP_METHOD_POST,
-                                         .url = &gateway->url,
-                                         .fields = fields,
-                                         .field_count = array_size(fields),
-                                         .body = &body,
-                                         .max_answer_bytes = GATEWAY_MAX_REPLY_BYTES,
-                                         /* A token is valid once: no automatic second try. */
-                                         .may_repeat = false,
-                                         .whole_ms = GATEWAY_INIT_MS};
+    const struct gateway_post request = {
+        .endpoint = STR("init"), .body = &body, .may_repeat = false, .whole_ms = GATEWAY_INIT_MS};
     struct json_writer writer;
     int r;
 
@@ -128,13 +153,9 @@ static int send_init(struct gateway *gateway)
     r = gateway->config.owner->describe(gateway->config.data, gateway->dialect, &writer);
     if (r == 0)
         r = json_writer_finish(&writer);
-    if (r == 0)
-        r = gateway_target(gateway, STR("init"), &target);
     if (r < 0)
         return err_set(&gateway->why, r, "cannot send the list of tools: %s", err_text(r));
-    request.target = buf_view(&target);
-    return httpclient_send(gateway->config.http, &request, &INIT_EVENTS, gateway, &gateway->init,
-                           &gateway->why);
+    return gateway_post(gateway, &request, &INIT_EVENTS, gateway, &gateway->init, &gateway->why);
 }
 
 /* ---- the end ---- */
@@ -166,22 +187,10 @@ static void cancel_all(struct gateway *gateway)
 
 static int send_leave(struct gateway *gateway)
 {
-    cleanup_buf struct buf target = BUF_INIT(TARGET_BYTES);
-    const struct http_field fields[] = {gateway_key_field(gateway)};
-    struct httpclient_request request = {.method = HTTP_METHOD_POST,
-                                         .url = &gateway->url,
-                                         .fields = fields,
-                                         .field_count = array_size(fields),
-                                         .max_answer_bytes = GATEWAY_MAX_REPLY_BYTES,
-                                         .may_repeat = true,
-                                         .whole_ms = GATEWAY_LEAVE_MS};
-    int r = gateway_target(gateway, STR("disconnect"), &target);
+    const struct gateway_post request = {
+        .endpoint = STR("disconnect"), .may_repeat = true, .whole_ms = GATEWAY_LEAVE_MS};
 
-    request.target = buf_view(&target);
-    if (r == 0)
-        r = httpclient_send(gateway->config.http, &request, &LEAVE_EVENTS, gateway, &gateway->leave,
-                            &gateway->why);
-    return r;
+    return gateway_post(gateway, &request, &LEAVE_EVENTS, gateway, &gateway->leave, &gateway->why);
 }
 
 static void end_session(struct gateway *gateway, enum gateway_end end)

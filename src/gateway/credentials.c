@@ -54,15 +54,10 @@ static void on_posted(void *data, const struct httpclient_result *result)
     credential->call = NULL;
     if (result->sent->len > 0)
         secret_wipe(result->sent->data, result->sent->len);
-    if (result->code == 0 && status / 100 != 2) {
-        char words[GATEWAY_ERROR_BYTES];
-
-        gateway_error_parse(result->body, &credential->gateway->key, words);
-        err_set(&err, status == 401 || status == 403 ? ERR_GATEWAY_DENIED : ERR_GATEWAY_STATUS,
-                "the server responded with %d%s%s", status, words[0] != '\0' ? ": " : "", words);
-    } else if (result->code == 0 && parse(&arena, result->body, &id) < 0) {
+    if (result->code == 0 && status / 100 != 2)
+        gateway_set_refusal(credential->gateway, status, result->body, &err);
+    else if (result->code == 0 && parse(&arena, result->body, &id) < 0)
         err_set(&err, ERR_GATEWAY_ANSWER, "the server's response names no credential");
-    }
     finish(credential, err.code != 0 ? &err : NULL, id);
 }
 
@@ -70,24 +65,10 @@ static const struct httpclient_events POSTED = {.on_done = on_posted};
 
 static int post(struct gateway_credential *credential, struct buf *body, struct err *err)
 {
-    struct gateway *gateway = credential->gateway;
-    cleanup_buf struct buf target = BUF_INIT(TARGET_BYTES);
-    const struct http_field fields[] = {gateway_key_field(gateway),
-                                        {STR("Content-Type"), STR("application/json")}};
-    struct httpclient_request request = {.method = HTTP_METHOD_POST,
-                                         .url = &gateway->url,
-                                         .fields = fields,
-                                         .field_count = array_size(fields),
-                                         .body = body,
-                                         .max_answer_bytes = GATEWAY_MAX_REPLY_BYTES,
-                                         .whole_ms = GATEWAY_CREDENTIAL_MS};
-    int r = gateway_target(gateway, STR("credentials"), &target);
+    const struct gateway_post request = {
+        .endpoint = STR("credentials"), .body = body, .whole_ms = GATEWAY_CREDENTIAL_MS};
 
-    if (r < 0)
-        return err_set_plain(err, r);
-    request.target = buf_view(&target);
-    return httpclient_send(gateway->config.http, &request, &POSTED, credential, &credential->call,
-                           err);
+    return gateway_post(credential->gateway, &request, &POSTED, credential, &credential->call, err);
 }
 
 int gateway_create_credential(struct gateway *gateway, struct buf *body,

@@ -62,6 +62,22 @@ int gateway_target(const struct gateway *gateway, struct str endpoint, struct bu
 struct http_field gateway_key_field(const struct gateway *gateway);
 int gateway_append_escaped(struct buf *out, struct str text);
 
+/* What is sent to the server. */
+struct gateway_post {
+    struct str endpoint;
+    struct str id;    /* the end of the path; may be empty */
+    struct buf *body; /* JSON, moved on success; NULL: none */
+    bool may_repeat;
+    int64_t whole_ms;
+};
+
+int gateway_post(struct gateway *gateway, const struct gateway_post *post,
+                 const struct httpclient_events *events, void *data,
+                 struct httpclient_call **out_call, struct err *err);
+/* What an answer without success says. */
+void gateway_set_refusal(const struct gateway *gateway, int status, struct str body,
+                         struct err *err);
+
 /* stream.c */
 
 void gateway_stream_open(struct gateway *gateway);

@@ -76,28 +76,18 @@ static int write_body(struct gateway *gateway, struct buf *body)
 static void on_report_time(void *data)
 {
     struct gateway *gateway = data;
-    cleanup_buf struct buf target = BUF_INIT(TARGET_BYTES);
-    const struct http_field fields[] = {gateway_key_field(gateway),
-                                        {STR("Content-Type"), STR("application/json")}};
-    struct httpclient_request request = {.method = HTTP_METHOD_POST,
-                                         .url = &gateway->url,
-                                         .fields = fields,
-                                         .field_count = array_size(fields),
-                                         .body = &gateway->report_body,
-                                         .max_answer_bytes = GATEWAY_MAX_REPLY_BYTES,
-                                         .whole_ms = GATEWAY_ANSWER_MS};
-    int r = gateway_target(gateway, STR("extension"), &target);
+    const struct gateway_post request = {
+        .endpoint = STR("extension"), .body = &gateway->report_body, .whole_ms = GATEWAY_ANSWER_MS};
+    int r = 0;
 
     timer_stop(&gateway->report_timer);
-    if (r == 0 && gateway->report_body.len == 0) {
+    if (gateway->report_body.len == 0) {
         buf_done(&gateway->report_body);
         buf_init(&gateway->report_body, GATEWAY_MAX_ANSWER_BYTES);
         r = write_body(gateway, &gateway->report_body);
     }
-    request.target = buf_view(&target);
     if (r == 0)
-        r = httpclient_send(gateway->config.http, &request, &SENT, gateway, &gateway->reporting,
-                            NULL);
+        r = gateway_post(gateway, &request, &SENT, gateway, &gateway->reporting, NULL);
     if (r == 0)
         gateway->report_tries++;
     else
