@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/jsonwrite.h"
 #include "base/sha256.h"
 
 const struct toolset_group toolset_groups[TOOLSET_GROUP_NAMES] = {
@@ -15,6 +14,24 @@ const struct toolset_group toolset_groups[TOOLSET_GROUP_NAMES] = {
     {"browser", TOOLSET_GROUP(CATALOG_BROWSER)},
     {"other", TOOLSET_OTHER},
 };
+
+unsigned toolset_group_bit(struct str name)
+{
+    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
+        if (str_eq_c(name, toolset_groups[i].name))
+            return toolset_groups[i].bit;
+    return 0;
+}
+
+void toolset_write_groups(struct json_writer *json, struct str key, unsigned groups)
+{
+    json_key(json, key);
+    json_begin_array(json);
+    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
+        if ((groups & toolset_groups[i].bit) != 0)
+            json_write_str(json, str_from(toolset_groups[i].name));
+    json_end_array(json);
+}
 
 enum {
     NAME_BYTES = 64,

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/jsonwrite.h"
 #include "base/map.h"
 #include "protocol/catalog.h"
 
@@ -34,6 +35,11 @@ struct toolset_group {
 };
 enum { TOOLSET_GROUP_NAMES = 6 };
 extern const struct toolset_group toolset_groups[TOOLSET_GROUP_NAMES];
+
+/* The bit of the group of that name; 0: there is none. */
+unsigned toolset_group_bit(struct str name);
+/* Writes the names of the groups as a list. */
+void toolset_write_groups(struct json_writer *json, struct str key, unsigned groups);
 
 struct toolset_tool {
     struct catalog_tool tool; /* only its texts: the daemon implements it */

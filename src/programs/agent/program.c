@@ -53,11 +53,8 @@ static int read_groups(const struct option_values *values, size_t option, unsign
     unsigned chosen = 0;
 
     for (size_t i = 0; i < list.count; i++) {
-        unsigned bit = 0;
+        unsigned bit = toolset_group_bit(str_from(list.items[i]));
 
-        for (size_t j = 0; j < TOOLSET_GROUP_NAMES; j++)
-            if (strcmp(list.items[i], toolset_groups[j].name) == 0)
-                bit = toolset_groups[j].bit;
         if (bit == 0)
             return err_set(err, ERR_INVALID_OPTION,
                            "--%s: '%s' is not read, write, shell, screen, browser or other",
@@ -154,16 +151,6 @@ static void list_text(struct output *output, const struct store_agent *agent)
                   agent->workspace);
 }
 
-static void list_groups(struct json_writer *json, struct str key, unsigned groups)
-{
-    json_key(json, key);
-    json_begin_array(json);
-    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
-        if ((groups & toolset_groups[i].bit) != 0)
-            json_write_str(json, str_from(toolset_groups[i].name));
-    json_end_array(json);
-}
-
 static void list_json(struct json_writer *json, const struct store_agent *agent)
 {
     char created[CLOCK_ISO_BYTES];
@@ -171,10 +158,10 @@ static void list_json(struct json_writer *json, const struct store_agent *agent)
     clock_format_iso(agent->created_ms, created);
     json_begin_object(json);
     json_put_str(json, STR("name"), str_from(agent->name));
-    list_groups(json, STR("tools"), agent->groups);
+    toolset_write_groups(json, STR("tools"), agent->groups);
     if (agent->workspace[0] != '\0') {
         json_put_str(json, STR("workspace"), str_from(agent->workspace));
-        list_groups(json, STR("asks"), agent->asks);
+        toolset_write_groups(json, STR("asks"), agent->asks);
     }
     json_put_str(json, STR("created"), str_from(created));
     json_end_object(json);

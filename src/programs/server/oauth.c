@@ -52,6 +52,16 @@ void oauth_answer_json(struct exchange *exchange, int status, struct str body)
                                                     .part_count = 1});
 }
 
+void oauth_answer_object(struct exchange *exchange, int status, struct json_writer *json,
+                         const struct buf *text)
+{
+    json_end_object(json);
+    if (json_writer_finish(json) < 0)
+        exchange_answer_error(exchange, ERR_NO_MEMORY);
+    else
+        oauth_answer_json(exchange, status, buf_view(text));
+}
+
 void oauth_refuse(struct exchange *exchange, int status, const char *error, const char *words)
 {
     cleanup_buf struct buf text = BUF_INIT(OAUTH_ANSWER_BYTES);
@@ -61,11 +71,7 @@ void oauth_refuse(struct exchange *exchange, int status, const char *error, cons
     json_begin_object(&json);
     json_put_str(&json, STR("error"), str_from(error));
     json_put_str(&json, STR("error_description"), str_from(words));
-    json_end_object(&json);
-    if (json_writer_finish(&json) < 0)
-        exchange_answer_error(exchange, ERR_NO_MEMORY);
-    else
-        oauth_answer_json(exchange, status, buf_view(&text));
+    oauth_answer_object(exchange, status, &json, &text);
 }
 
 void oauth_write_scope(struct json_writer *json, unsigned groups)
@@ -147,16 +153,6 @@ static void put_scopes(struct json_writer *json)
     put_list(json, STR("scopes_supported"), names, TOOLSET_GROUP_NAMES);
 }
 
-static void finish(struct exchange *exchange, int status, struct json_writer *json,
-                   const struct buf *text)
-{
-    json_end_object(json);
-    if (json_writer_finish(json) < 0)
-        exchange_answer_error(exchange, ERR_NO_MEMORY);
-    else
-        oauth_answer_json(exchange, status, buf_view(text));
-}
-
 void oauth_answer_resource(struct oauth *oauth, struct exchange *exchange)
 {
     static const char *const methods[] = {"header"};
@@ -173,7 +169,7 @@ void oauth_answer_resource(struct oauth *oauth, struct exchange *exchange)
     put_list(&json, STR("bearer_methods_supported"), methods, array_size(methods));
     put_scopes(&json);
     json_put_str(&json, STR("resource_name"), STR("Gatehouse"));
-    finish(exchange, 200, &json, &text);
+    oauth_answer_object(exchange, 200, &json, &text);
 }
 
 void oauth_answer_server(struct oauth *oauth, struct exchange *exchange)
@@ -203,7 +199,7 @@ void oauth_answer_server(struct oauth *oauth, struct exchange *exchange)
     put_list(&json, STR("revocation_endpoint_auth_methods_supported"), secrets, 1);
     put_scopes(&json);
     json_put_bool(&json, STR("authorization_response_iss_parameter_supported"), true);
-    finish(exchange, 200, &json, &text);
+    oauth_answer_object(exchange, 200, &json, &text);
 }
 
 /* ---- registration ---- */
@@ -247,7 +243,7 @@ static void on_registered(void *context, int result)
     json_writer_init(&json, &text);
     json_begin_object(&json);
     write_registered(&registering->client, &json);
-    finish(registering->exchange, 201, &json, &text);
+    oauth_answer_object(registering->exchange, 201, &json, &text);
 }
 
 /* Each a line of its own. NULL, or what is wrong. */

@@ -20,6 +20,9 @@ enum {
 
 /* Not to be kept by anybody on its way. */
 void oauth_answer_json(struct exchange *exchange, int status, struct str body);
+/* Ends the object and the document, and answers with it. */
+void oauth_answer_object(struct exchange *exchange, int status, struct json_writer *json,
+                         const struct buf *text);
 /* {"error", "error_description"} */
 void oauth_refuse(struct exchange *exchange, int status, const char *error, const char *words);
 

@@ -60,9 +60,7 @@ static unsigned read_scope(struct str scope)
     if (scope.len == 0)
         return TOOLSET_ALL_GROUPS;
     while (str_cut(&scope, ' ', &word))
-        for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
-            if (str_eq_c(word, toolset_groups[i].name))
-                groups |= toolset_groups[i].bit;
+        groups |= toolset_group_bit(word);
     return groups;
 }
 
@@ -129,25 +127,6 @@ static int write_return(const struct oauth *oauth, const struct http_request *re
     return r;
 }
 
-static void write_groups(struct json_writer *json, unsigned groups)
-{
-    json_key(json, STR("groups"));
-    json_begin_array(json);
-    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
-        if ((groups & toolset_groups[i].bit) != 0)
-            json_write_str(json, str_from(toolset_groups[i].name));
-    json_end_array(json);
-}
-
-static void finish(struct exchange *exchange, struct json_writer *json, const struct buf *text)
-{
-    json_end_object(json);
-    if (json_writer_finish(json) < 0)
-        exchange_answer_error(exchange, ERR_NO_MEMORY);
-    else
-        oauth_answer_json(exchange, 200, buf_view(text));
-}
-
 void oauth_answer_asked(struct oauth *oauth, struct exchange *exchange)
 {
     cleanup_arena struct arena arena = ARENA_INIT(OAUTH_ARENA_BYTES);
@@ -170,7 +149,7 @@ void oauth_answer_asked(struct oauth *oauth, struct exchange *exchange)
         json_put_str_lossy(&json, STR("name"), str_from(asked.client.name));
         json_put_str(&json, STR("host"), asked.redirect.host);
         json_put_bool(&json, STR("isLocal"), asked.redirect.is_loopback);
-        write_groups(&json, asked.groups);
+        toolset_write_groups(&json, STR("groups"), asked.groups);
     }
     if (asked.error != NULL) {
         json_put_str(&json, STR("error"), str_from(asked.error));
@@ -179,7 +158,7 @@ void oauth_answer_asked(struct oauth *oauth, struct exchange *exchange)
     if (asked.can_return && asked.error != NULL &&
         write_return(oauth, request, &asked, STR("error"), str_from(asked.error), &back) == 0)
         json_put_str(&json, STR("redirect"), buf_view(&back));
-    finish(exchange, &json, &text);
+    oauth_answer_object(exchange, 200, &json, &text);
 }
 
 /* ---- what the user decides ---- */
@@ -206,7 +185,7 @@ static void answer_redirect(struct exchange *exchange, struct str redirect)
     json_writer_init(&json, &text);
     json_begin_object(&json);
     json_put_str(&json, STR("redirect"), redirect);
-    finish(exchange, &json, &text);
+    oauth_answer_object(exchange, 200, &json, &text);
     secret_wipe(text.data, text.len);
 }
 
@@ -348,7 +327,7 @@ static void write_consent(void *data, const struct store_grant *grant)
     json_put_str(json, STR("host"), redirect.host);
     json_put_int(json, STR("createdAt"), grant->created_ms);
     json_put_int(json, STR("usedAt"), grant->used_ms);
-    write_groups(json, grant->groups);
+    toolset_write_groups(json, STR("groups"), grant->groups);
     json_end_object(json);
 }
 
@@ -371,7 +350,7 @@ void oauth_answer_consents(struct oauth *oauth, struct exchange *exchange)
     if (r < 0)
         exchange_answer_error(exchange, r);
     else
-        finish(exchange, &json, &text);
+        oauth_answer_object(exchange, 200, &json, &text);
 }
 
 struct ending {

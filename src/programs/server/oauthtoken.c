@@ -139,11 +139,7 @@ static void answer_tokens(const struct exchanging *exchanging)
     json_put_int(&json, STR("expires_in"), OAUTH_ACCESS_SECONDS);
     json_put_str(&json, STR("refresh_token"), secret_reveal(&exchanging->refresh));
     oauth_write_scope(&json, exchanging->grant.groups);
-    json_end_object(&json);
-    if (json_writer_finish(&json) < 0)
-        exchange_answer_error(exchanging->exchange, ERR_NO_MEMORY);
-    else
-        oauth_answer_json(exchanging->exchange, 200, buf_view(&text));
+    oauth_answer_object(exchanging->exchange, 200, &json, &text);
     secret_wipe(text.data, text.len);
 }
 
@@ -258,9 +254,8 @@ static bool asks_for_more(struct str scope, unsigned groups)
     struct str word;
 
     while (str_cut(&scope, ' ', &word))
-        for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
-            if (str_eq_c(word, toolset_groups[i].name) && (groups & toolset_groups[i].bit) == 0)
-                return true;
+        if ((toolset_group_bit(word) & ~groups) != 0)
+            return true;
     return false;
 }
 

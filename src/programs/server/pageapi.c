@@ -480,16 +480,6 @@ static void answer_question(const struct pageapi *api, int64_t user, struct str 
 
 /* ---- agents ---- */
 
-static void write_groups(struct json_writer *json, struct str key, unsigned groups)
-{
-    json_key(json, key);
-    json_begin_array(json);
-    for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
-        if ((groups & toolset_groups[i].bit) != 0)
-            json_write_str(json, str_from(toolset_groups[i].name));
-    json_end_array(json);
-}
-
 static void write_agent(struct json_writer *json, const struct store_agent *agent)
 {
     char id[32];
@@ -498,9 +488,9 @@ static void write_agent(struct json_writer *json, const struct store_agent *agen
     json_put_str(json, STR("id"), str_from(id));
     json_put_str_lossy(json, STR("name"), str_from(agent->name));
     json_put_int(json, STR("createdAt"), agent->created_ms);
-    write_groups(json, STR("groups"), agent->groups);
+    toolset_write_groups(json, STR("groups"), agent->groups);
     json_put_str(json, STR("workspace"), str_from(agent->workspace));
-    write_groups(json, STR("asks"), agent->asks);
+    toolset_write_groups(json, STR("asks"), agent->asks);
 }
 
 /* {NAME: [...]} of what belongs to a user */
@@ -562,12 +552,8 @@ static bool read_groups(const struct json_value *body, struct str key, unsigned 
         return true;
     *out_groups = 0;
     json_each_item (item, groups) {
-        unsigned bit = 0;
+        unsigned bit = item->type == JSON_STRING ? toolset_group_bit(json_str(item)) : 0;
 
-        for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
-            if (item->type == JSON_STRING &&
-                str_eq(json_str(item), str_from(toolset_groups[i].name)))
-                bit = toolset_groups[i].bit;
         if (bit == 0)
             return false;
         *out_groups |= bit;
