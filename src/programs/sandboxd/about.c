@@ -59,7 +59,6 @@ void about_capabilities(const struct call *call)
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     const struct room_abilities *has;
     struct json_writer json;
-    int r;
 
     if (call->service->config.keeper == NULL) {
         call_fail(call->exchange, 503, "the service cannot start sandboxes now");
@@ -86,9 +85,5 @@ void about_capabilities(const struct call *call)
     json_put_str(&json, STR("network"), STR("none"));
     json_put_int(&json, STR("max_sandboxes"), call->service->config.max_sandboxes);
     json_end_object(&json);
-    r = json_writer_finish(&json);
-    if (r < 0)
-        call_fail(call->exchange, 503, err_text(r));
-    else
-        call_answer_json(call->exchange, 200, buf_view(&out));
+    call_answer_written(call->exchange, 200, &json, &out);
 }

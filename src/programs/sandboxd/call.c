@@ -225,6 +225,17 @@ void call_answer_json(struct exchange *exchange, int status, struct str json)
     answer(exchange, status, json, NULL, 0);
 }
 
+void call_answer_written(struct exchange *exchange, int status, struct json_writer *json,
+                         const struct buf *out)
+{
+    int r = json_writer_finish(json);
+
+    if (r < 0)
+        call_fail(exchange, 503, err_text(r));
+    else
+        call_answer_json(exchange, status, buf_view(out));
+}
+
 void call_answer_nothing(struct exchange *exchange)
 {
     exchange_answer(exchange, &(struct http_answer){.status = 204});

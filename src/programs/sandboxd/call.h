@@ -65,6 +65,9 @@ void call_fail_err(struct exchange *exchange, const struct err *err);
 /* 409 with the header that says so: the sandbox had to be started anew, files are kept. */
 void call_fail_restarted(struct exchange *exchange);
 void call_answer_json(struct exchange *exchange, int status, struct str json);
+/* Finishes the document, and answers with it; 503 if it could not be written. */
+void call_answer_written(struct exchange *exchange, int status, struct json_writer *json,
+                         const struct buf *out);
 void call_answer_nothing(struct exchange *exchange);
 
 #endif

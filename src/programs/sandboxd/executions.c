@@ -701,7 +701,6 @@ void executions_list(const struct call *call)
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct sandbox *sandbox = find_sandbox(call);
     struct json_writer json;
-    int r;
 
     if (sandbox == NULL)
         return;
@@ -724,11 +723,7 @@ void executions_list(const struct call *call)
         json_end_object(&json);
     }
     json_end_array(&json);
-    r = json_writer_finish(&json);
-    if (r < 0)
-        call_fail(call->exchange, 503, err_text(r));
-    else
-        call_answer_json(call->exchange, 200, buf_view(&out));
+    call_answer_written(call->exchange, 200, &json, &out);
 }
 
 /* The execution of the request, which has input; NULL after an answer. */

@@ -234,16 +234,6 @@ static void write_image(struct json_writer *json, const struct images *images,
     json_end_object(json);
 }
 
-static void answer(const struct call *call, struct json_writer *json, struct buf *out)
-{
-    int r = json_writer_finish(json);
-
-    if (r < 0)
-        call_fail(call->exchange, 503, err_text(r));
-    else
-        call_answer_json(call->exchange, 200, buf_view(out));
-}
-
 void images_list(const struct call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
@@ -259,7 +249,7 @@ void images_list(const struct call *call)
         if (images_has(images, key, call->owner))
             write_image(&json, images, layer);
     json_end_array(&json);
-    answer(call, &json, &out);
+    call_answer_written(call->exchange, 200, &json, &out);
 }
 
 static struct layer *find_image(const struct call *call)
@@ -280,7 +270,7 @@ void images_get(const struct call *call)
         return;
     json_writer_init(&json, &out);
     write_image(&json, call->service->images, layer);
-    answer(call, &json, &out);
+    call_answer_written(call->exchange, 200, &json, &out);
 }
 
 void images_remove(const struct call *call)

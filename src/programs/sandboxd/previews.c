@@ -305,20 +305,19 @@ static void answer_url(const struct call *call, const struct sandbox *sandbox, u
     char url[URL_BYTES];
     int r = write_url(call, port, who, url);
 
+    if (r < 0) {
+        call_fail(call->exchange, 503, err_text(r));
+        return;
+    }
     json_writer_init(&json, &out);
     json_begin_object(&json);
     json_put_str(&json, STR("sandboxId"), str_from(sandbox->record.id));
     if (shows_port)
         json_put_int(&json, STR("port"), port);
     json_put_str(&json, STR("token"), str_from(ticket));
-    json_put_str(&json, STR("url"), r == 0 ? str_from(url) : STR_EMPTY);
+    json_put_str(&json, STR("url"), str_from(url));
     json_end_object(&json);
-    if (r == 0)
-        r = json_writer_finish(&json);
-    if (r < 0)
-        call_fail(call->exchange, 503, err_text(r));
-    else
-        call_answer_json(call->exchange, 200, buf_view(&out));
+    call_answer_written(call->exchange, 200, &json, &out);
 }
 
 static void tell_url(const struct call *call)

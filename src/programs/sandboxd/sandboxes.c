@@ -53,15 +53,10 @@ static void answer_record(struct exchange *exchange, int status, const struct sa
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct json_writer json;
-    int r;
 
     json_writer_init(&json, &out);
     write_record(&json, sandbox, shows_image);
-    r = json_writer_finish(&json);
-    if (r < 0)
-        call_fail(exchange, 503, err_text(r));
-    else
-        call_answer_json(exchange, status, buf_view(&out));
+    call_answer_written(exchange, status, &json, &out);
 }
 
 static void on_created(void *data, struct sandbox *sandbox, const struct err *err)
@@ -297,7 +292,6 @@ void sandboxes_list(const struct call *call)
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct list *order = &call->service->order;
     struct json_writer json;
-    int r;
 
     json_writer_init(&json, &out);
     json_begin_array(&json);
@@ -308,11 +302,7 @@ void sandboxes_list(const struct call *call)
             write_record(&json, sandbox, false);
     }
     json_end_array(&json);
-    r = json_writer_finish(&json);
-    if (r < 0)
-        call_fail(call->exchange, 503, err_text(r));
-    else
-        call_answer_json(call->exchange, 200, buf_view(&out));
+    call_answer_written(call->exchange, 200, &json, &out);
 }
 
 void sandboxes_get(const struct call *call)
@@ -370,7 +360,6 @@ static void answer_usage(struct exchange *exchange, const struct sandboxstore_sa
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct json_writer json;
-    int r;
 
     json_writer_init(&json, &out);
     json_begin_object(&json);
@@ -387,11 +376,7 @@ static void answer_usage(struct exchange *exchange, const struct sandboxstore_sa
     json_put_int(&json, STR("processes_limit"),
                  record->pids_max > 0 ? record->pids_max : ROOM_PROCESSES);
     json_end_object(&json);
-    r = json_writer_finish(&json);
-    if (r < 0)
-        call_fail(exchange, 503, err_text(r));
-    else
-        call_answer_json(exchange, 200, buf_view(&out));
+    call_answer_written(exchange, 200, &json, &out);
 }
 
 static void on_used(void *data, const struct err *err, const struct room_usage *usage)

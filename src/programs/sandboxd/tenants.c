@@ -59,16 +59,6 @@ static void write_key_item(void *data, const struct sandboxstore_key *key)
     write_key(data, key, STR_EMPTY);
 }
 
-static void finish(const struct call *call, int status, struct json_writer *json, struct buf *out)
-{
-    int r = json_writer_finish(json);
-
-    if (r < 0)
-        fail_store(call, r);
-    else
-        call_answer_json(call->exchange, status, buf_view(out));
-}
-
 /* ---- tenants ---- */
 
 static int make_key(const struct call *call, const char *tenant, struct sandboxstore_key *out_key,
@@ -162,7 +152,7 @@ void tenants_create(const struct call *call)
         write_key(&json, &key, secret_reveal(&secret)); /* shown only here */
     }
     json_end_object(&json);
-    finish(call, 201, &json, &out);
+    call_answer_written(call->exchange, 201, &json, &out);
 }
 
 void tenants_list(const struct call *call)
@@ -178,7 +168,7 @@ void tenants_list(const struct call *call)
     if (r < 0)
         fail_store(call, r);
     else
-        finish(call, 200, &json, &out);
+        call_answer_written(call->exchange, 200, &json, &out);
 }
 
 /* False after a 404: there is no such tenant. */
@@ -203,7 +193,7 @@ void tenants_get(const struct call *call)
         return;
     json_writer_init(&json, &out);
     write_tenant(&json, &tenant);
-    finish(call, 200, &json, &out);
+    call_answer_written(call->exchange, 200, &json, &out);
 }
 
 void tenants_remove(const struct call *call)
@@ -246,7 +236,7 @@ void tenants_create_key(const struct call *call)
     }
     json_writer_init(&json, &out);
     write_key(&json, &key, secret_reveal(&secret)); /* shown only here */
-    finish(call, 201, &json, &out);
+    call_answer_written(call->exchange, 201, &json, &out);
 }
 
 void tenants_list_keys(const struct call *call)
@@ -265,7 +255,7 @@ void tenants_list_keys(const struct call *call)
     if (r < 0)
         fail_store(call, r);
     else
-        finish(call, 200, &json, &out);
+        call_answer_written(call->exchange, 200, &json, &out);
 }
 
 void tenants_remove_key(const struct call *call)

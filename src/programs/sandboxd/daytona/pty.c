@@ -290,10 +290,7 @@ void pty_create(const struct call *call)
     json_begin_object(&json);
     json_put_str_lossy(&json, STR("sessionId"), str_from(pty->id));
     json_end_object(&json);
-    if (json_writer_finish(&json) == 0)
-        call_answer_json(call->exchange, 201, buf_view(&out));
-    else
-        call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
+    call_answer_written(call->exchange, 201, &json, &out);
     if (!is_lazy)
         start(pty);
 }

@@ -24,16 +24,11 @@ static void answer_key(const struct call *call, const struct sandbox *sandbox)
     cleanup_buf struct buf out = BUF_INIT(ANSWER_BYTES);
     char key[TICKETS_FILES_BYTES];
     struct json_writer json;
-    int r;
 
     make_key(sandbox, key);
     json_writer_init(&json, &out);
     json_write_str(&json, str_from(key));
-    r = json_writer_finish(&json);
-    if (r < 0)
-        call_fail(call->exchange, 503, err_text(r));
-    else
-        call_answer_json(call->exchange, 200, buf_view(&out));
+    call_answer_written(call->exchange, 200, &json, &out);
     secret_wipe(key, sizeof(key));
 }
 

@@ -147,16 +147,6 @@ static void write_snapshot(struct json_writer *json, const struct sandboxstore_s
     json_end_object(json);
 }
 
-static void finish(struct exchange *exchange, struct json_writer *json, struct buf *out)
-{
-    int r = json_writer_finish(json);
-
-    if (r < 0)
-        call_fail(exchange, 503, err_text(r));
-    else
-        call_answer_json(exchange, 200, buf_view(out));
-}
-
 static void answer(struct exchange *exchange, const struct sandboxstore_snapshot *record)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
@@ -164,7 +154,7 @@ static void answer(struct exchange *exchange, const struct sandboxstore_snapshot
 
     json_writer_init(&json, &out);
     write_snapshot(&json, record);
-    finish(exchange, &json, &out);
+    call_answer_written(exchange, 200, &json, &out);
 }
 
 /* ---- creating ---- */
@@ -340,7 +330,7 @@ static void list(const struct call *call)
     json_put_int(&json, STR("page"), page);
     json_put_int(&json, STR("totalPages"), (total + limit - 1) / limit);
     json_end_object(&json);
-    finish(call->exchange, &json, &out);
+    call_answer_written(call->exchange, 200, &json, &out);
 }
 
 /* clang-format off */

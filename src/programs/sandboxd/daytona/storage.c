@@ -26,7 +26,6 @@ static void tell_access(const struct call *call)
     char base[DAYTONA_URL_BYTES];
     char url[DAYTONA_URL_BYTES + 16];
     struct json_writer json;
-    int r;
 
     tickets_for_storage(&call->service->previews->tickets, call->owner, now_s + STORAGE_TICKET_S,
                         ticket);
@@ -44,11 +43,7 @@ static void tell_access(const struct call *call)
     json_put_str(&json, STR("bucket"), STR(BUCKET));
     json_put_str(&json, STR("region"), STR(REGION));
     json_end_object(&json);
-    r = json_writer_finish(&json);
-    if (r < 0)
-        call_fail(call->exchange, 503, err_text(r));
-    else
-        call_answer_json(call->exchange, 200, buf_view(&out));
+    call_answer_written(call->exchange, 200, &json, &out);
 }
 
 /* ---- answers of S3 ---- */
