@@ -9,6 +9,7 @@
 enum {
     DAYTONA_MAX_BODY_BYTES = 1 << 20,
     DAYTONA_URL_BYTES = 512,
+    DAYTONA_MB_PER_GB = 1024,
 };
 
 /* The sandbox of the request's first id, which may be a name; NULL after a 404. */
@@ -24,6 +25,14 @@ void daytona_base_url(const struct http_request *request, char out_url[DAYTONA_U
 
 /* Whom the API calls an organization: the tenant, or the administrator. */
 struct str daytona_organization(const char *owner);
+
+/* ---- a sandbox as the API shows it ---- */
+
+const char *daytona_state_name(const struct sandbox *sandbox);
+/* `url` is that of daytona_base_url(). */
+void daytona_write_sandbox(struct json_writer *json, const struct sandbox *sandbox,
+                           const char *url);
+void daytona_answer_sandbox(struct exchange *exchange, const struct sandbox *sandbox);
 
 /* ---- endpoints ---- */
 

@@ -7,21 +7,10 @@
 #include "base/hex.h"
 #include "base/rand.h"
 #include "programs/sandboxd/daytona/error.h"
-#include "programs/sandboxd/daytona/feeder.h"
-#include "programs/sandboxd/daytona/sandboxes.h"
-#include "programs/sandboxd/daytona/sessionlog.h"
-#include "programs/sandboxd/daytona/socket.h"
-#include "programs/sandboxd/daytona/toolbox.h"
+#include "programs/sandboxd/daytona/session_internal.h"
 #include "programs/sandboxd/executions.h"
 
-enum {
-    WORD_BYTES = 16, /* of randomness in the word that marks the ends */
-    WORD_CHARS = 2 * WORD_BYTES,
-    MAX_NUMBER_CHARS = 8, /* of an exit code, and the newline */
-    HIGH_BYTES = 1 << 20, /* unread by a client: the command waits */
-    PIECE_BYTES = 64 << 10,
-    SOCKET_BYTES = 64 << 10, /* of a client's message, all of which are ignored */
-};
+enum { PIECE_BYTES = 64 << 10 };
 
 /*
  * $1 is the word. A command comes as a line with the word, `a` or `s` and the number of its lines,
@@ -50,70 +39,15 @@ static const char chooser[] =
     "if command -v bash >/dev/null 2>&1; then exec bash -c \"$1\" bash \"$2\";"
     " else exec sh -c \"$1\" sh \"$2\"; fi";
 
-enum session_state {
-    SESSION_STARTING,
-    SESSION_READY,
-    SESSION_BUSY,  /* with a command */
-    SESSION_ENDED, /* its shell has */
-};
-
-struct shell_command;
-
-/* One of the shell's two streams: finds the marks in it. */
-struct shell_stream {
-    char held[WORD_CHARS + MAX_NUMBER_CHARS]; /* maybe a mark */
-    size_t held_len;
-    bool is_marked; /* it has the end of the present command */
-};
-
-struct session {
-    struct list node; /* sandbox->sessions */
-    struct service *service;
-    struct sandbox *sandbox;
-    char id[TOOLBOX_MAX_ID_BYTES + 1];
-    char word[WORD_CHARS + 1];
-    enum session_state state;
-    struct run run;
-    struct feeder feeder;
-    struct exchange *creator; /* to be answered when the shell runs */
-    struct list commands;     /* the oldest first */
-    size_t command_count;
-    struct shell_command *present; /* or NULL */
-    struct shell_stream streams[2];
-    int exit_code; /* of the present command, once a stream has told */
-};
-
-struct shell_command {
-    struct list node;
-    struct session *session;
-    char id[SANDBOXSTORE_ID_BYTES];
-    char *text;
-    bool is_async;
-    bool was_sent;
-    bool has_ended;
-    int exit_code;
-    struct exchange *waiter; /* of a command that is not async; or NULL */
-    struct sessionlog log;
-    size_t counted; /* bytes of the log, in service->history_bytes */
-    struct list followers;
-};
-
-struct log_follower {
-    struct list node;
-    struct shell_command *command;
-    struct wsserve *socket;
-    uint64_t next; /* the first byte that was not sent */
-};
-
 /* ---- followers ---- */
 
-static void free_follower(struct log_follower *follower)
+void log_follower_free(struct log_follower *follower)
 {
     list_remove(&follower->node);
     free(follower);
 }
 
-static void pace(struct session *session)
+void session_pace(struct session *session)
 {
     const struct shell_command *command = session->present;
     bool is_behind = false;
@@ -126,14 +60,14 @@ static void pace(struct session *session)
 }
 
 /* Sends what there is, up to what the client takes; closes at the end. */
-static void send_log(struct log_follower *follower)
+void log_follower_send(struct log_follower *follower)
 {
     const struct shell_command *command = follower->command;
 
     if (follower->next < command->log.dropped)
         follower->next = command->log.dropped;
     while (follower->next < sessionlog_end(&command->log) &&
-           wsserve_kept(follower->socket) < HIGH_BYTES) {
+           wsserve_kept(follower->socket) < SESSION_HIGH_BYTES) {
         struct str piece =
             str_slice(sessionlog_from(&command->log, follower->next), 0, PIECE_BYTES);
 
@@ -144,29 +78,8 @@ static void send_log(struct log_follower *follower)
     if (!command->has_ended || follower->next < sessionlog_end(&command->log))
         return;
     wsserve_close(follower->socket, WEBSOCKET_NORMAL, STR_EMPTY);
-    free_follower(follower);
+    log_follower_free(follower);
 }
-
-static void on_follower_drained(void *data)
-{
-    struct log_follower *follower = data;
-    struct session *session = follower->command->session;
-
-    send_log(follower);
-    pace(session);
-}
-
-static void on_follower_gone(void *data)
-{
-    struct log_follower *follower = data;
-    struct session *session = follower->command->session;
-
-    free_follower(follower);
-    pace(session);
-}
-
-static const struct wsserve_events follower_events = {.on_drained = on_follower_drained,
-                                                      .on_gone = on_follower_gone};
 
 /* ---- commands ---- */
 
@@ -183,7 +96,7 @@ static void add_output(struct shell_command *command, enum room_stream stream, s
     sessionlog_add(&command->log, stream == ROOM_STDOUT ? SESSIONLOG_STDOUT : SESSIONLOG_STDERR,
                    bytes);
     list_each_safe (node, &command->followers)
-        send_log(list_entry(node, struct log_follower, node));
+        log_follower_send(list_entry(node, struct log_follower, node));
     keep = sessionlog_end(&command->log);
     list_each (node, &command->followers) {
         const struct log_follower *follower = list_entry(node, struct log_follower, node);
@@ -200,8 +113,8 @@ static void add_output(struct shell_command *command, enum room_stream stream, s
 }
 
 /* Appends output, stdout and stderr. */
-static void put_output(struct json_writer *json, const struct shell_command *command,
-                       bool has_labels)
+void shell_command_put_output(struct json_writer *json, const struct shell_command *command,
+                              bool has_labels)
 {
     cleanup_buf struct buf text = BUF_INIT(2 * (size_t)EXECUTIONS_KEPT_BYTES);
 
@@ -228,7 +141,7 @@ static void answer_executed(struct shell_command *command)
     json_writer_init(&json, &out);
     json_begin_object(&json);
     json_put_str(&json, STR("cmdId"), str_from(command->id));
-    put_output(&json, command, toolbox_is_old_client(exchange_request(exchange)));
+    shell_command_put_output(&json, command, toolbox_is_old_client(exchange_request(exchange)));
     json_put_int(&json, STR("exitCode"), command->exit_code);
     json_end_object(&json);
     toolbox_answer_json(exchange, &json, &out);
@@ -239,7 +152,7 @@ static void end_command(struct shell_command *command, int exit_code)
     command->has_ended = true;
     command->exit_code = exit_code;
     list_each_safe (node, &command->followers)
-        send_log(list_entry(node, struct log_follower, node));
+        log_follower_send(list_entry(node, struct log_follower, node));
     if (command->waiter != NULL)
         answer_executed(command);
 }
@@ -259,7 +172,7 @@ static void free_command(struct shell_command *command)
             list_entry(command->followers.next, struct log_follower, node);
 
         wsserve_close(follower->socket, WEBSOCKET_GOING_AWAY, STR("the session was deleted"));
-        free_follower(follower);
+        log_follower_free(follower);
     }
     list_remove(&command->node);
     session->command_count--;
@@ -269,17 +182,47 @@ static void free_command(struct shell_command *command)
     free(command);
 }
 
-static void on_waiter_gone(void *data)
+/* Makes room by forgetting the oldest that is over. */
+static bool make_room(struct session *session)
 {
-    ((struct shell_command *)data)->waiter = NULL; /* it runs on */
+    if (session->command_count < SESSION_MOST_COMMANDS)
+        return true;
+    list_each_safe (node, &session->commands) {
+        struct shell_command *command = list_entry(node, struct shell_command, node);
+
+        if (command->has_ended && list_is_empty(&command->followers)) {
+            free_command(command);
+            return true;
+        }
+    }
+    return false;
 }
 
-static const struct exchange_events waiter_events = {.on_gone = on_waiter_gone};
+struct shell_command *shell_command_new(struct session *session, struct str text)
+{
+    struct shell_command *command =
+        make_room(session) ? calloc(1, sizeof(struct shell_command)) : NULL;
+
+    if (command == NULL)
+        return NULL;
+    command->text = strndup(text.ptr, text.len);
+    if (command->text == NULL) {
+        free(command);
+        return NULL;
+    }
+    command->session = session;
+    call_make_uuid(command->id);
+    sessionlog_init(&command->log);
+    list_init(&command->followers);
+    list_append(&session->commands, &command->node);
+    session->command_count++;
+    return command;
+}
 
 /* ---- the shell ---- */
 
 /* Gives the shell its next command, if it has none. */
-static void send_next(struct session *session)
+void session_send_next(struct session *session)
 {
     cleanup_buf struct buf frame = BUF_INIT(FEEDER_MAX_BYTES);
     struct shell_command *next = NULL;
@@ -323,8 +266,8 @@ static void end_present(struct session *session)
     session->state = SESSION_READY;
     feeder_clear(&session->feeder); /* input that it did not take is nobody's */
     end_command(command, session->exit_code);
-    pace(session);
-    send_next(session);
+    session_pace(session);
+    session_send_next(session);
 }
 
 /* How much of the end of the text may be the beginning of a mark. */
@@ -344,7 +287,7 @@ static bool read_mark(struct str after, int *out_code, size_t *out_len)
     const char *end = memchr(after.ptr, '\n', after.len);
     int64_t code = -1;
 
-    if (end == NULL && after.len < MAX_NUMBER_CHARS)
+    if (end == NULL && after.len < SESSION_NUMBER_CHARS)
         return false;
     *out_len = end != NULL ? (size_t)(end - after.ptr) + 1 : 0;
     (void)str_to_int64((struct str){after.ptr, *out_len > 0 ? *out_len - 1 : 0}, &code);
@@ -403,7 +346,7 @@ static void on_output(void *data, enum room_stream stream, struct str bytes)
         bytes = buf_view(&joined);
     }
     take_stream(session, stream, bytes);
-    pace(session);
+    session_pace(session);
 }
 
 static void answer_creator(struct session *session, int status)
@@ -426,7 +369,7 @@ static void on_begin(void *data)
 
     session->state = SESSION_READY;
     answer_creator(session, 201);
-    send_next(session);
+    session_send_next(session);
 }
 
 /* The shell has ended: its present command with it, and those that wait never run. */
@@ -461,15 +404,13 @@ static void on_fail(void *data, const struct err *err)
     end_session(data, -1);
 }
 
-static void free_session(struct session *session);
-
 static void on_refuse(void *data, const struct err *err)
 {
     struct session *session = data;
     struct exchange *exchange = session->creator;
 
     session->creator = NULL;
-    free_session(session);
+    session_free(session);
     if (exchange == NULL)
         return;
     exchange_watch(exchange, NULL, NULL);
@@ -482,7 +423,7 @@ static const struct run_events session_events = {.on_begin = on_begin,
                                                  .on_fail = on_fail,
                                                  .on_refuse = on_refuse};
 
-static void free_session(struct session *session)
+void session_free(struct session *session)
 {
     run_kill(&session->run);
     answer_creator(session, 503);
@@ -497,53 +438,13 @@ static void free_session(struct session *session)
 void session_forget_all(struct sandbox *sandbox)
 {
     while (!list_is_empty(&sandbox->sessions))
-        free_session(list_entry(sandbox->sessions.next, struct session, node));
+        session_free(list_entry(sandbox->sessions.next, struct session, node));
 }
 
-/* ---- requests ---- */
-
-static struct session *find(const struct sandbox *sandbox, struct str id)
-{
-    list_each (node, &sandbox->sessions) {
-        struct session *session = list_entry(node, struct session, node);
-
-        if (str_eq_c(id, session->id))
-            return session;
-    }
-    return NULL;
-}
-
-/* NULL after a 404. */
-static struct session *find_session(const struct call *call)
-{
-    struct sandbox *sandbox = toolbox_find(call);
-    struct session *session = sandbox != NULL ? find(sandbox, call->ids[1]) : NULL;
-
-    if (sandbox != NULL && session == NULL)
-        call_fail(call->exchange, 404, "there is no such session");
-    return session;
-}
-
-static struct shell_command *find_command(const struct call *call)
-{
-    struct session *session = find_session(call);
-
-    if (session == NULL)
-        return NULL;
-    list_each (node, &session->commands) {
-        struct shell_command *command = list_entry(node, struct shell_command, node);
-
-        if (str_eq_c(call->ids[2], command->id))
-            return command;
-    }
-    daytona_fail(call->exchange, 404, "PROCESS_NOT_FOUND", "there is no such command");
-    return NULL;
-}
-
-static struct session *new_session(struct sandbox *sandbox, struct str id)
+struct session *session_new(struct sandbox *sandbox, struct str id)
 {
     struct session *session = calloc(1, sizeof(*session));
-    unsigned char word[WORD_BYTES];
+    unsigned char word[SESSION_WORD_BYTES];
     const char **words;
 
     if (session == NULL)
@@ -559,7 +460,7 @@ static struct session *new_session(struct sandbox *sandbox, struct str id)
     list_append(&sandbox->sessions, &session->node);
     words = arena_alloc_array(&session->run.arena, 7, sizeof(*words));
     if (words == NULL) {
-        free_session(session);
+        session_free(session);
         return NULL;
     }
     memcpy(words, (const char *[]){"/bin/sh", "-c", chooser, "sh", driver, session->word, NULL},
@@ -567,267 +468,4 @@ static struct session *new_session(struct sandbox *sandbox, struct str id)
     session->run.command.argv = words;
     session->run.command.has_input = true;
     return session;
-}
-
-static void on_creator_gone(void *data)
-{
-    ((struct session *)data)->creator = NULL;
-}
-
-static const struct exchange_events creator_events = {.on_gone = on_creator_gone};
-
-void session_create(const struct call *call)
-{
-    cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
-    struct sandbox *sandbox = toolbox_find(call);
-    const struct json_value *object = sandbox != NULL ? call_object(call, &arena, false) : NULL;
-    struct session *session;
-    struct str id = STR_EMPTY;
-
-    if (object == NULL)
-        return;
-    if (!json_get_str(object, STR("sessionId"), &id) || !toolbox_is_id(id)) {
-        call_fail(call->exchange, 400, "sessionId must be a text of at most 128 bytes");
-        return;
-    }
-    if (find(sandbox, id) != NULL) {
-        call_fail(call->exchange, 409, "there is a session of that name already");
-        return;
-    }
-    session = toolbox_count(&sandbox->sessions) < SESSION_MOST ? new_session(sandbox, id) : NULL;
-    if (session == NULL) {
-        call_fail(call->exchange, 503, "the sandbox has too many sessions");
-        return;
-    }
-    session->creator = call->exchange;
-    exchange_watch(call->exchange, &creator_events, session);
-    run_begin(&session->run);
-}
-
-static void write_command(struct json_writer *json, const struct shell_command *command)
-{
-    json_begin_object(json);
-    json_put_str(json, STR("id"), str_from(command->id));
-    json_put_str_lossy(json, STR("command"), str_from(command->text));
-    if (command->has_ended)
-        json_put_int(json, STR("exitCode"), command->exit_code);
-    json_end_object(json);
-}
-
-static void write_session(struct json_writer *json, const struct session *session)
-{
-    json_begin_object(json);
-    json_put_str_lossy(json, STR("sessionId"), str_from(session->id));
-    json_key(json, STR("commands"));
-    json_begin_array(json);
-    list_each (node, &session->commands)
-        write_command(json, list_entry(node, struct shell_command, node));
-    json_end_array(json);
-    json_end_object(json);
-}
-
-void session_list(const struct call *call)
-{
-    cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
-    const struct sandbox *sandbox = toolbox_find(call);
-    struct json_writer json;
-
-    if (sandbox == NULL)
-        return;
-    json_writer_init(&json, &out);
-    json_begin_array(&json);
-    list_each (node, &sandbox->sessions)
-        write_session(&json, list_entry(node, struct session, node));
-    json_end_array(&json);
-    toolbox_answer_json(call->exchange, &json, &out);
-}
-
-void session_get(const struct call *call)
-{
-    cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
-    const struct session *session = find_session(call);
-    struct json_writer json;
-
-    if (session == NULL)
-        return;
-    json_writer_init(&json, &out);
-    write_session(&json, session);
-    toolbox_answer_json(call->exchange, &json, &out);
-}
-
-void session_remove(const struct call *call)
-{
-    struct session *session = find_session(call);
-
-    if (session == NULL)
-        return;
-    free_session(session);
-    call_answer_nothing(call->exchange);
-}
-
-/* Makes room by forgetting the oldest that is over. */
-static bool make_room(struct session *session)
-{
-    if (session->command_count < SESSION_MOST_COMMANDS)
-        return true;
-    list_each_safe (node, &session->commands) {
-        struct shell_command *command = list_entry(node, struct shell_command, node);
-
-        if (command->has_ended && list_is_empty(&command->followers)) {
-            free_command(command);
-            return true;
-        }
-    }
-    return false;
-}
-
-static struct shell_command *new_command(struct session *session, struct str text)
-{
-    struct shell_command *command =
-        make_room(session) ? calloc(1, sizeof(struct shell_command)) : NULL;
-
-    if (command == NULL)
-        return NULL;
-    command->text = strndup(text.ptr, text.len);
-    if (command->text == NULL) {
-        free(command);
-        return NULL;
-    }
-    command->session = session;
-    call_make_uuid(command->id);
-    sessionlog_init(&command->log);
-    list_init(&command->followers);
-    list_append(&session->commands, &command->node);
-    session->command_count++;
-    return command;
-}
-
-static void answer_accepted(const struct call *call, const struct shell_command *command)
-{
-    char text[SANDBOXSTORE_ID_BYTES + 16];
-
-    snprintf(text, sizeof(text), "{\"cmdId\":\"%s\"}", command->id);
-    call_answer_json(call->exchange, 202, str_from(text));
-}
-
-void session_execute(const struct call *call)
-{
-    cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
-    struct session *session = find_session(call);
-    const struct json_value *object = session != NULL ? call_object(call, &arena, false) : NULL;
-    struct shell_command *command;
-    struct str text = STR_EMPTY;
-    bool is_async = false;
-    bool is_async_too = false; /* by the field's older name */
-
-    if (object == NULL)
-        return;
-    if (!json_get_str(object, STR("command"), &text) || str_trim(text).len == 0 ||
-        str_has_nul(text) || text.len > EXECUTIONS_MAX_BODY_BYTES) {
-        call_fail(call->exchange, 400, "command must be a text that is not empty");
-        return;
-    }
-    if (!call_member_bool(object, STR("runAsync"), &is_async) ||
-        !call_member_bool(object, STR("async"), &is_async_too)) {
-        call_fail(call->exchange, 400, "runAsync must be true or false");
-        return;
-    }
-    if (session->state == SESSION_ENDED) {
-        daytona_fail(call->exchange, 410, "SESSION_ENDED", "the session's shell has ended");
-        return;
-    }
-    command = new_command(session, text);
-    if (command == NULL) {
-        call_fail(call->exchange, 503, "the session has too many commands that are not over");
-        return;
-    }
-    command->is_async = is_async || is_async_too;
-    if (command->is_async) {
-        answer_accepted(call, command);
-    } else {
-        command->waiter = call->exchange;
-        exchange_watch(call->exchange, &waiter_events, command);
-    }
-    send_next(session);
-}
-
-void session_get_command(const struct call *call)
-{
-    cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
-    const struct shell_command *command = find_command(call);
-    struct json_writer json;
-
-    if (command == NULL)
-        return;
-    json_writer_init(&json, &out);
-    write_command(&json, command);
-    toolbox_answer_json(call->exchange, &json, &out);
-}
-
-static void follow(const struct call *call, struct shell_command *command)
-{
-    const struct websocket_limits limits = {.max_message_bytes = SOCKET_BYTES,
-                                            .max_queue_bytes = 4 * HIGH_BYTES};
-    struct log_follower *follower = calloc(1, sizeof(*follower));
-
-    if (follower == NULL) {
-        call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
-        return;
-    }
-    follower->command = command;
-    if (socket_accept(call, NULL, &limits, &follower_events, follower, &follower->socket) < 0) {
-        free(follower);
-        return;
-    }
-    list_append(&command->followers, &follower->node);
-    send_log(follower);
-    pace(command->session);
-}
-
-void session_logs(const struct call *call)
-{
-    cleanup_buf struct buf out = BUF_INIT(16 * (size_t)EXECUTIONS_KEPT_BYTES);
-    struct shell_command *command = find_command(call);
-    struct json_writer json;
-    bool follows = false;
-
-    if (command == NULL)
-        return;
-    if (call_query_bool(call, STR("follow"), false, &follows) < 0) {
-        call_fail(call->exchange, 400, "follow must be true or false");
-    } else if (follows) {
-        follow(call, command);
-    } else if (toolbox_is_old_client(call->request)) {
-        if (buf_append_str(&out, buf_view(&command->log.bytes)) < 0)
-            call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
-        else
-            toolbox_answer_text(call->exchange, STR("text/plain"), &out);
-    } else {
-        json_writer_init(&json, &out);
-        json_begin_object(&json);
-        put_output(&json, command, false);
-        json_end_object(&json);
-        toolbox_answer_json(call->exchange, &json, &out);
-    }
-}
-
-void session_input(const struct call *call)
-{
-    cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
-    struct shell_command *command = find_command(call);
-    const struct json_value *object = command != NULL ? call_object(call, &arena, false) : NULL;
-    struct str data;
-
-    if (object == NULL)
-        return;
-    if (!json_get_str(object, STR("data"), &data))
-        call_fail(call->exchange, 400, "data must be a text");
-    else if (command->has_ended)
-        daytona_fail(call->exchange, 410, "COMMAND_ALREADY_COMPLETED", "the command has ended");
-    else if (command->session->present != command || !command->is_async)
-        call_fail(call->exchange, 409, "the command takes no input now");
-    else if (feeder_add(&command->session->feeder, data) < 0)
-        call_fail(call->exchange, 429, "the command does not read its input; try again later");
-    else
-        call_answer_nothing(call->exchange);
 }
