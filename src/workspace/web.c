@@ -36,11 +36,6 @@ const char *web_provider(const struct web *web)
     return web->config.provider;
 }
 
-const struct httpurl *web_url(const struct web *web)
-{
-    return &web->url;
-}
-
 int web_makes_no_sense(const struct web *web, struct err *err)
 {
     return err_set(err, ERR_TOOL_FAILED, "%s: the service's answer makes no sense",

@@ -113,7 +113,5 @@ int web_read_json(const struct web *web, struct arena *arena, struct str body,
 int web_makes_no_sense(const struct web *web, struct err *err);
 
 const char *web_provider(const struct web *web);
-/* The provider's own address; valid once a request was answered. */
-const struct httpurl *web_url(const struct web *web);
 
 #endif
