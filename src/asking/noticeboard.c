@@ -90,11 +90,6 @@ static bool has(const struct noticeboard *board, enum noticeboard_notice notice,
     return false;
 }
 
-bool noticeboard_has_question(const struct noticeboard *board)
-{
-    return has(board, NOTICEBOARD_CALL, 2); /* and NOTICEBOARD_CONNECT */
-}
-
 bool noticeboard_has_input(const struct noticeboard *board)
 {
     return has(board, NOTICEBOARD_INPUT, 1);
@@ -110,7 +105,7 @@ void noticeboard_tell_call(void *board, bool is_open)
 
 bool noticeboard_others_ask(void *board)
 {
-    return noticeboard_has_question(board);
+    return has(board, NOTICEBOARD_CALL, 2); /* and NOTICEBOARD_CONNECT */
 }
 
 int noticeboard_call(const struct noticeboard *board)

@@ -39,7 +39,6 @@ void noticeboard_close(struct noticeboard *board);
 void noticeboard_put(const struct noticeboard *board, enum noticeboard_notice notice);
 void noticeboard_remove(const struct noticeboard *board, enum noticeboard_notice notice);
 /* Of any other process. Safe in any thread. */
-bool noticeboard_has_question(const struct noticeboard *board);
 bool noticeboard_has_input(const struct noticeboard *board);
 
 /* The same for a struct open_questions (call/openquestions.h); the data is the board. */

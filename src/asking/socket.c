@@ -20,7 +20,8 @@ enum {
     LONGER_NAME_BYTES = ASKING_NAME_BYTES + 8,
 };
 
-void asking_socket_name(unsigned slot, char out_name[ASKING_NAME_BYTES])
+/* "asks-12.socket" */
+static void put_name(unsigned slot, char out_name[ASKING_NAME_BYTES])
 {
     snprintf(out_name, ASKING_NAME_BYTES, "asks-%u.socket", slot);
 }
@@ -74,7 +75,7 @@ static int take_slot(int dir_fd, unsigned slot, struct asking_socket *out_socket
     int fd = -1;
     int r;
 
-    asking_socket_name(slot, name);
+    put_name(slot, name);
     snprintf(lock_name, sizeof(lock_name), "%s.lock", name);
     r = settingsdir_lock(dir_fd, lock_name, 0, &lock_fd, err);
     if (r < 0)
@@ -116,7 +117,7 @@ int asking_socket_connect(int dir_fd, unsigned slot, int *out_fd)
     cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_un address;
 
-    asking_socket_name(slot, name);
+    put_name(slot, name);
     address = address_of(dir_fd, name);
     if (fd < 0)
         return err_from_errno(errno);

@@ -28,9 +28,6 @@ struct asking_socket {
 int asking_socket_open(struct asking_socket *out_socket, struct err *err);
 void asking_socket_close(struct asking_socket *socket);
 
-/* "asks-12.socket" */
-void asking_socket_name(unsigned slot, char out_name[ASKING_NAME_BYTES]);
-
 /*
  * For a terminal: connects to this name. ERR_NOT_FOUND if nobody listens there,
  * ERR_PERMISSION_DENIED if another user does.

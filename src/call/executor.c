@@ -41,7 +41,7 @@ struct call_input *call_input_new(size_t max_bytes)
     return input;
 }
 
-struct call_input *call_input_ref(struct call_input *input)
+static struct call_input *ref_input(struct call_input *input)
 {
     atomic_fetch_add_explicit(&input->refs, 1, memory_order_relaxed);
     return input;
@@ -60,7 +60,7 @@ void work_init(struct work *work, struct executor *executor, const struct work_r
     work->ops = executor->ops;
     work->executor = executor;
     atomic_init(&work->refs, 1);
-    work->input = call_input_ref(request->input);
+    work->input = ref_input(request->input);
     arena_init(&work->arena, request->input->arena.max);
     work->events = request->events;
     work->data = request->data;

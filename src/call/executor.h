@@ -31,7 +31,6 @@ struct call_input {
 
 /* Without arguments yet; NULL without memory. */
 struct call_input *call_input_new(size_t max_bytes);
-struct call_input *call_input_ref(struct call_input *input);
 void call_input_unref(struct call_input *input);
 
 struct work;

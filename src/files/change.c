@@ -66,13 +66,6 @@ int change_check_size(const struct tool_call *call, struct str given, uint64_t s
 
 /* ---- reading ---- */
 
-bool change_is_same(const struct authority_stat *a, const struct authority_stat *b)
-{
-    return a->type == b->type && a->device == b->device && a->inode == b->inode &&
-           a->size == b->size && a->modified_ms == b->modified_ms &&
-           a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
-}
-
 int change_encode(const struct tool_call *call, size_t index, enum encoding encoding,
                   struct str text, struct buf *out, struct err *err)
 {

@@ -26,9 +26,6 @@ int change_refuse(struct err *err, int code, struct str given, const struct err 
 int change_check_size(const struct tool_call *call, struct str given, uint64_t size,
                       struct err *err);
 
-/* Whether it is still the same file with the same content. */
-bool change_is_same(const struct authority_stat *a, const struct authority_stat *b);
-
 /* A file as it was read. */
 struct change_source {
     struct authority_stat about;

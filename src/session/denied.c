@@ -148,14 +148,6 @@ int denied_add_globs(struct denied *denied, const char *folder, const char *cons
     return r;
 }
 
-bool denied_has_patterns(const struct denied *denied)
-{
-    for (size_t i = 0; i < denied->count; i++)
-        if (denied->items[i].is_pattern)
-            return true;
-    return false;
-}
-
 int denied_gather_since(struct denied *denied, const struct denied *before,
                         struct permission *permission, struct err *err)
 {

@@ -35,9 +35,6 @@ int denied_gather(struct denied *denied, struct permission *permission, struct e
 int denied_add_globs(struct denied *denied, const char *folder, const char *const *globs,
                      struct err *err);
 
-/* Whether some denials are patterns instead of paths. */
-bool denied_has_patterns(const struct denied *denied);
-
 /*
  * Collects the denials that were added since `before` was gathered; quick if the rules have not
  * changed. ERR_DENIED_BY_POLICY if there are more than fit into one request to the launcher.

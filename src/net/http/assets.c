@@ -22,7 +22,9 @@ struct assets {
     struct entry entries[];
 };
 
-struct str assets_type(struct str path)
+/* "text/html; charset=utf-8" for "/index.html"; application/octet-stream for an unknown extension.
+ */
+static struct str type_of(struct str path)
 {
     static const struct {
         struct str ending;
@@ -146,8 +148,7 @@ void assets_answer_as(const struct assets *assets, struct str path, struct excha
         {STR("Cross-Origin-Opener-Policy"), STR("same-origin")}, /* the last: see below */
     };
     struct http_answer answer = {.status = 200,
-                                 .type =
-                                     asset->type.len > 0 ? asset->type : assets_type(asset->path),
+                                 .type = asset->type.len > 0 ? asset->type : type_of(asset->path),
                                  .fields = fields,
                                  .field_count = array_size(fields) - (has_opener(request) ? 0 : 1),
                                  .parts = &asset->content,

@@ -36,9 +36,4 @@ void assets_answer(const struct assets *assets, struct exchange *exchange);
 /* The same with another one's content: for an address that a page interprets. */
 void assets_answer_as(const struct assets *assets, struct str path, struct exchange *exchange);
 
-/*
- * "text/html; charset=utf-8" for "/index.html"; application/octet-stream for an unknown extension.
- */
-struct str assets_type(struct str path);
-
 #endif

@@ -212,13 +212,3 @@ void wsserve_close(struct wsserve *socket, uint16_t code, struct str reason)
     }
     timer_start(&socket->closing, CLOSING_MS);
 }
-
-void wsserve_hold(struct wsserve *socket)
-{
-    exchange_hold_pieces(socket->exchange);
-}
-
-void wsserve_take(struct wsserve *socket)
-{
-    exchange_take_pieces(socket->exchange);
-}

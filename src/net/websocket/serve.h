@@ -39,8 +39,4 @@ size_t wsserve_kept(const struct wsserve *socket);
 /* Closes after what was sent; no event comes any more, and the handle is invalid. */
 void wsserve_close(struct wsserve *socket, uint16_t code, struct str reason);
 
-/* Stops and continues reading messages. */
-void wsserve_hold(struct wsserve *socket);
-void wsserve_take(struct wsserve *socket);
-
 #endif

@@ -369,15 +369,6 @@ int websocket_receive(struct websocket *websocket, struct str bytes, struct err 
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
-int websocket_end(const struct websocket *websocket, struct err *err)
-{
-    if (websocket->is_close_received)
-        return 0;
-    if (websocket->failure < 0)
-        return err_set_plain(err, websocket->failure);
-    return err_set(err, ERR_WS_CLOSED, "the connection was closed without a close frame");
-}
-
 static int send_frame(struct websocket *websocket, uint8_t opcode, struct str bytes)
 {
     const struct wslay_event_msg message = {

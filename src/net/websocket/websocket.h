@@ -70,9 +70,6 @@ void websocket_free(struct websocket *websocket);
  */
 int websocket_receive(struct websocket *websocket, struct str bytes, struct err *err);
 
-/* The connection has ended: 0 if the peer had closed, ERR_WS_CLOSED if it was cut. */
-int websocket_end(const struct websocket *websocket, struct err *err);
-
 /*
  * ERR_BUSY if it would exceed the queue's limit: nothing was sent, and a retry may work later;
  * ERR_TOO_LARGE if it alone exceeds it. ERR_WS_CLOSED after a close of either side,

@@ -106,11 +106,6 @@ void notify_stopping(struct notify *notify)
     tell_or_owe(notify);
 }
 
-bool notify_is_managed(const struct notify *notify)
-{
-    return notify->fd >= 0;
-}
-
 /* ---- opening ---- */
 
 struct notify_environment notify_environment(void)

@@ -41,9 +41,6 @@ int notify_new(struct loop *loop, const struct notify_environment *environment,
 /* Tries a last time to send what is pending. */
 void notify_free(struct notify *notify);
 
-/* Whether there is a service manager. */
-bool notify_is_managed(const struct notify *notify);
-
 /* Also starts the watchdog messages, if requested: twice within the manager's timeout. */
 void notify_ready(struct notify *notify);
 

@@ -383,9 +383,7 @@ static void a_close_comes_after_what_was_sent(void **state)
     assert_int_equal(carry(&server, &client, 1), 0);
     assert_str(buf_view(&client.told), "T(one)T(two)C(4000 done)");
     assert_true(websocket_is_over(client.websocket));
-    assert_int_equal(websocket_end(client.websocket, NULL), 0);
     assert_int_equal(websocket_send(client.websocket, WEBSOCKET_TEXT, STR("x")), ERR_WS_CLOSED);
-    assert_int_equal(websocket_end(server.websocket, NULL), ERR_WS_CLOSED);
     assert_int_equal(carry(&client, &server, 1), 0);
     assert_str(buf_view(&server.told), "C(4000 done)");
     assert_true(websocket_is_over(server.websocket));
@@ -478,7 +476,6 @@ static void what_the_wire_refuses_ends_it(void **state)
     assert_int_equal(websocket_close(peer.websocket, 1000, STR_EMPTY), ERR_IO);
     assert_int_equal(peer.wire_calls, calls);
     assert_true(websocket_is_over(peer.websocket));
-    assert_int_equal(websocket_end(peer.websocket, NULL), ERR_IO);
     peer_done(&peer);
 }
 

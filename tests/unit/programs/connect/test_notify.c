@@ -58,7 +58,6 @@ static void open_with(const char *usec, const char *pid)
         .socket = address_text, .watchdog_usec = usec, .watchdog_pid = pid};
 
     assert_int_equal(notify_new(loop, &environment, &notify, NULL), 0);
-    assert_true(notify_is_managed(notify));
 }
 
 static void pass(int64_t ms)
@@ -217,7 +216,6 @@ static void without_a_manager_nothing_happens(void **state)
 
     (void)state;
     assert_int_equal(notify_new(loop, &none, &notify, NULL), 0);
-    assert_false(notify_is_managed(notify));
     notify_status(notify, STR("nobody reads this"));
     notify_ready(notify);
     pass(3600 * 1000);
