@@ -272,6 +272,7 @@ class Ends(Scene):
         self.assertEqual(status, 200)
         self.change_store("UPDATE oauth_tokens SET expires_ms=1 WHERE kind=2")
         self.assert_error(self.refresh(client, tokens["refresh_token"]), 400, "invalid_grant")
+        self.assertNotEqual(self.status_of(tokens["access_token"]), 401)  # it came late, and was not stolen
         self.change_store("UPDATE oauth_grants SET created_ms=1")
         self.assertEqual(self.status_of(tokens["access_token"]), 401)
         self.assertEqual(self.consents(), [])
