@@ -12,26 +12,40 @@ sys.dont_write_bytecode = True  # not into the sources
 from sandboxd_scene import Scene
 from daytona_scene import DaytonaScene
 
-# A repository behind a password, as a plain web server has it.
+# A repository behind a password, as a plain web server has it, and redirects to another port where the same server
+# writes down who came with a password.
 SERVER = r"""
-import base64, http.server, sys
+import base64, http.server, sys, threading
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     def do_GET(self):
         wanted = "Basic " + base64.b64encode(b"me:it's $HOME secret").decode()
+        if "Authorization" in self.headers:
+            print(self.server.server_port, file=seen, flush=True)
         if self.path.startswith("/closed/"):
             self.send_error(403)
+        elif self.path.startswith("/away/"):
+            self.redirect()
         elif self.headers.get("Authorization") != wanted:
             self.send_response(401)
             self.send_header("WWW-Authenticate", 'Basic realm="x"')
             self.end_headers()
+        elif self.path.startswith("/later/"):
+            self.redirect()
         else:
             super().do_GET()
+
+    def redirect(self):
+        self.send_response(302)
+        self.send_header("Location", "http://127.0.0.1:8001" + self.path[self.path.index("/", 1):])
+        self.end_headers()
 
     def log_message(self, *arguments):
         pass
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler)
+seen = open("seen", "a")
+server, other = [http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler) for port in (8000, 8001)]
+threading.Thread(target=other.serve_forever, daemon=True).start()
 print("ready", flush=True)
 server.serve_forever()
 """
@@ -187,12 +201,15 @@ class Git(DaytonaScene):
         self.failed(400, None, self.git("config", {"key": "a.b", "value": "c", "scope": "local"}), "path")
         self.failed(400, None, self.git("config", method="GET", key="--list"), "dash")
 
-    def test_credentials(self):
+    def serve_repository(self):
         self.begin()
         self.execute(self.box, "cd origin.git && git update-server-info")
         self.session(self.box, f"cat > server.py <<'END'\n{SERVER}\nEND\npython3 server.py > ready")
         while not self.execute(self.box, "cat ready 2>/dev/null; true"):
             pass
+
+    def test_credentials(self):
+        self.serve_repository()
         url = "http://127.0.0.1:8000/origin.git"
         secret = "it's $HOME secret"
         self.failed(401, "GIT_AUTH_FAILED", self.git("clone", {"url": url, "path": "b"}))
@@ -207,6 +224,42 @@ class Git(DaytonaScene):
         self.done("pull", path="b")
         self.failed(400, None, self.git("credentials", {"username": "a\nhost=b", "password": "x"}))
         self.failed(400, None, self.git("credentials", {"username": "a", "password": "x" * 40000}), "too long")
+
+    def test_credentials_are_for_the_host_of_the_url(self):
+        self.serve_repository()
+        base = "http://127.0.0.1:8000"
+        me = {"username": "me", "password": "it's $HOME secret"}
+
+        def who_saw():
+            return set(self.execute(self.box, "cat seen; : > seen").split())
+
+        for way in ("away", "later"):
+            self.failed(401, "GIT_AUTH_FAILED", self.git("clone", {"url": f"{base}/{way}/origin.git", "path": "b", **me}))
+            self.assertNotIn("8001", who_saw(), way)
+        # A user in the URL, and capital letters, are of the same host.
+        self.done("clone", url="http://me@127.0.0.1:8000/origin.git", path="b", **me)
+        self.done("clone", url="http://LOCALHOST:8000/origin.git", path="c", **me)
+        self.assertEqual(who_saw(), {"8000"})
+        for more in ({}, {"remote": "origin"}, {"branch": "main"}, {"remote": f"{base}/origin.git", "branch": "main"}):
+            self.done("pull", path="b", **me, **more)
+            self.assertEqual(who_saw(), {"8000"}, more)
+        # What is pushed to has an address of its own. There is nothing to push, which this server could not take.
+        self.execute(self.box, "cd b && git config remote.origin.pushurl http://127.0.0.1:8001/origin.git")
+        self.done("push", path="b", **me)
+        self.assertEqual(who_saw(), {"8001"})
+        self.done("push", path="b", remote=f"{base}/origin.git", **me)
+        self.assertEqual(who_saw(), {"8000"})
+        self.execute(self.box, f"cd b && git config remote.origin.pushurl {base}/away/origin.git &&"
+                               f" git config remote.origin.url {base}/away/origin.git")
+        self.failed(401, "GIT_AUTH_FAILED", self.git("push", {"path": "b", **me}))
+        self.failed(401, "GIT_AUTH_FAILED", self.git("pull", {"path": "b", **me}))
+        self.failed(404, "GIT_REPO_NOT_FOUND", self.git("push", {"path": "b", "remote": "nobody", **me}))
+        # A submodule is somebody else's, too.
+        self.execute(self.box, "cd c && git -c protocol.file.allow=always submodule add -q /home/user/origin.git sub &&"
+                               " git config submodule.recurse true && cd sub &&"
+                               " git remote set-url origin http://127.0.0.1:8001/origin.git")
+        self.git("pull", {"path": "c", **me})
+        self.assertNotIn("8001", who_saw())
 
     def test_words_are_not_options_or_shell(self):
         self.begin()

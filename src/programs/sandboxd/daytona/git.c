@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "net/http/url.h"
 #include "programs/sandboxd/daytona/error.h"
 #include "programs/sandboxd/daytona/gitwire.h"
 #include "programs/sandboxd/daytona/toolbox.h"
@@ -15,6 +16,7 @@ enum {
     WRONG_BYTES = 96,
     MESSAGE_BYTES = 2 << 10, /* of git's, in an error */
     MOST_DEPTH = 1 << 30,
+    KEY_BYTES = HTTPURL_HOST_BYTES + 64, /* of a setting for a host */
 };
 
 struct job;
@@ -32,6 +34,7 @@ struct step {
     const char **words;
     size_t count;
     bool may_fail;
+    bool finds_url; /* prints the URL that the next step uses */
 };
 
 /* A request: one or two commands. Their texts are in the arena. */
@@ -43,6 +46,8 @@ struct job {
     struct sandbox *sandbox;
     struct arena arena;
     const char *path;
+    const char *username; /* NULL: no credentials */
+    const char *password;
     const char *variables[MOST_VARIABLES + 1];
     size_t variable_count;
     struct step steps[MOST_STEPS];
@@ -226,26 +231,72 @@ static const struct json_value *files_of(struct job *job, bool is_needed)
     return NULL;
 }
 
-/*
- * The remote asks a helper, which has them from variables: neither is a word that others in the
- * sandbox see in the list of processes, and nothing is stored.
- */
-static void add_credentials(struct job *job)
+/* Whether the request has some. */
+static bool read_credentials(struct job *job)
 {
     const char *username = any_text(job, "username");
     const char *password = any_text(job, "password");
 
     if (username[0] == '\0' && password[0] == '\0')
-        return;
-    set_variable(job, "GATEHOUSE_GIT_USERNAME", username);
-    set_variable(job, "GATEHOUSE_GIT_PASSWORD", password);
+        return false;
+    job->username = username;
+    job->password = password;
+    return true;
+}
+
+/* The URL without its user, path and query. False for one that is not of HTTP. */
+static bool append_origin(struct str url, struct buf *out)
+{
+    cleanup_buf struct buf text = BUF_INIT(KEY_BYTES);
+    const size_t scheme = str_find(url, STR("://"));
+    struct httpurl parsed;
+    struct str host;
+    size_t end = 0;
+    size_t at;
+
+    if (scheme == SIZE_MAX)
+        return false;
+    host = str_slice(url, scheme + 3, url.len);
+    while (end < host.len && memchr("/?#\\", host.ptr[end], 4) == NULL)
+        end++;
+    host = str_slice(host, 0, end);
+    at = str_find(host, STR("@"));
+    if (at != SIZE_MAX)
+        host = str_slice(host, at + 1, host.len);
+    return buf_append_str(&text, str_slice(url, 0, scheme + 3)) == 0 &&
+           buf_append_str(&text, host) == 0 && httpurl_parse(buf_view(&text), &parsed, NULL) == 0 &&
+           httpurl_append_origin(&parsed, out) == 0;
+}
+
+/*
+ * The remote asks a helper, which has them from variables: neither is a word that others in the
+ * sandbox see in the list of processes, and nothing is stored. The helper answers for the URL's
+ * scheme, host and port only: a redirect or a submodule may lead to somebody else.
+ */
+static void bind_credentials(struct job *job, struct str url)
+{
+    cleanup_buf struct buf key = BUF_INIT(KEY_BYTES);
+    const char *text = NULL;
+
+    if (buf_append_str(&key, STR("credential.")) < 0 || !append_origin(url, &key) ||
+        buf_append_str(&key, STR(".helper")) < 0 || buf_terminate(&key, &text) < 0)
+        return; /* nobody asks for them, or nobody gets them */
+    set_variable(job, "GATEHOUSE_GIT_USERNAME", job->username);
+    set_variable(job, "GATEHOUSE_GIT_PASSWORD", job->password);
     set_variable(job, "GIT_CONFIG_COUNT", "2");
     set_variable(job, "GIT_CONFIG_KEY_0", "credential.helper");
     set_variable(job, "GIT_CONFIG_VALUE_0", ""); /* forgets the others */
-    set_variable(job, "GIT_CONFIG_KEY_1", "credential.helper");
+    set_variable(job, "GIT_CONFIG_KEY_1", text);
     set_variable(job, "GIT_CONFIG_VALUE_1",
                  "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' "
                  "\"$GATEHOUSE_GIT_USERNAME\" \"$GATEHOUSE_GIT_PASSWORD\"; }; f");
+}
+
+/* Begins a command that prints a remote's URL, for bind_credentials(). */
+static void begin_lookup(struct job *job, const char *const *words)
+{
+    begin_with(job, 0, words);
+    job->steps[0].finds_url = true; /* if it fails, the next step says why */
 }
 
 /* ---- operations ---- */
@@ -260,7 +311,8 @@ static void prepare_clone(struct job *job)
 
     if (!call_member_int(job->object, STR("depth"), &depth) || depth < 0 || depth > MOST_DEPTH)
         complain(job, "depth", "must be a number of commits");
-    add_credentials(job);
+    if (read_credentials(job))
+        bind_credentials(job, str_from(url));
     begin(job, 0, "clone", "--quiet");
     if (branch[0] != '\0')
         more(job, "--branch", branch);
@@ -342,29 +394,39 @@ static void prepare_checkout(struct job *job)
 
 static void prepare_push(struct job *job)
 {
-    const char *remote = name_of(job, "remote");
+    const char *given = name_of(job, "remote");
+    const char *remote = given[0] != '\0' ? given : "origin";
     const char *branch = name_of(job, "branch");
 
     if (branch[0] == '+' || strchr(branch, ':') != NULL)
         complain(job, "branch", "must be the name of a branch");
-    add_credentials(job);
+    if (read_credentials(job)) {
+        if (strstr(remote, "://") != NULL)
+            bind_credentials(job, str_from(remote));
+        else
+            begin_lookup(job,
+                         (const char *const[]){"remote", "get-url", "--push", "--", remote, NULL});
+    }
     begin(job, 0, "push", "--quiet");
     if (flag_of(job, "set_upstream"))
         add(job, "--set-upstream");
-    more(job, "--", remote[0] != '\0' ? remote : "origin", branch[0] != '\0' ? branch : "HEAD");
+    more(job, "--", remote, branch[0] != '\0' ? branch : "HEAD");
 }
 
 static void prepare_pull(struct job *job)
 {
-    const char *remote = name_of(job, "remote");
+    const char *given = name_of(job, "remote");
     const char *branch = name_of(job, "branch");
+    /* NULL: that of the branch that is checked out. */
+    const char *remote = given[0] != '\0' ? given : branch[0] != '\0' ? "origin" : NULL;
 
     if (branch[0] == '+' || strchr(branch, ':') != NULL)
         complain(job, "branch", "must be the name of a branch");
-    add_credentials(job);
+    if (read_credentials(job))
+        begin_lookup(job, (const char *const[]){"ls-remote", "--get-url", "--", remote, NULL});
     begin(job, 0, "pull", "--quiet", "--no-rebase", "--no-edit", "--");
-    if (remote[0] != '\0' || branch[0] != '\0')
-        add(job, remote[0] != '\0' ? remote : "origin");
+    if (remote != NULL)
+        add(job, remote);
     if (branch[0] != '\0')
         add(job, branch);
 }
@@ -543,7 +605,12 @@ static void on_step_done(void *data, struct exchange *exchange, const struct too
     struct job *job = data;
     const struct step *step = &job->steps[job->next - 1];
 
-    if (result->exit_code != 0 && !(step->may_fail && result->exit_code < 128))
+    if (step->finds_url && result->exit_code == 0)
+        bind_credentials(job, str_trim(result->output));
+    if (job->wrong[0] != '\0')
+        call_fail(exchange, 400, job->wrong);
+    else if (result->exit_code != 0 && !step->finds_url &&
+             !(step->may_fail && result->exit_code < 128))
         answer_failure(exchange, result);
     else if (job->next < job->step_count)
         run_next(job, exchange);
