@@ -310,7 +310,7 @@ static void end_build(struct build *build, const struct err *err, struct str log
 {
     list_remove(&build->node);
     build->events.done(build->events.data, err, log, key);
-    contexts_unref(build->context);
+    context_unref(build->context);
     buf_done(&build->log);
     arena_done(&build->arena);
     free(build);
@@ -743,7 +743,7 @@ void images_build(struct images *images, const struct json_value *steps, const c
 
     err_set_plain(&err, ERR_NO_MEMORY);
     if (build == NULL) {
-        contexts_unref(context);
+        context_unref(context);
         events->done(events->data, &err, STR_EMPTY, NULL);
         return;
     }

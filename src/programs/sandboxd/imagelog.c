@@ -128,7 +128,7 @@ static void build(const struct call *call, const struct json_value *steps, struc
     struct imagelog *log = calloc(1, sizeof(*log));
 
     if (log == NULL) {
-        contexts_unref(context);
+        context_unref(context);
         call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
         return;
     }
@@ -167,7 +167,7 @@ void images_create(const struct call *call)
     if (wrong != NULL)
         call_fail(call->exchange, 400, wrong);
     if (wrong != NULL || !sandboxes_check_quota(call->service, call->owner, call->exchange))
-        contexts_unref(context);
+        context_unref(context);
     else
         build(call, steps, context);
 }

@@ -268,7 +268,7 @@ void sandboxes_create(const struct call *call)
         wrong = images_check_steps(steps, context != NULL);
     if (wrong != NULL) {
         call_fail(call->exchange, 400, wrong);
-        contexts_unref(context);
+        context_unref(context);
         free(creation);
         return;
     }
@@ -282,7 +282,7 @@ void sandboxes_create(const struct call *call)
                      &(struct images_events){.done = on_built, .data = creation});
     else
         create(creation);
-    contexts_unref(context);
+    context_unref(context);
 }
 
 /* ---- the others ---- */

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/daytona/pty.h"
 #include "programs/sandboxd/daytona/session.h"
 #include "programs/sandboxd/daytona/snapshots.h"
@@ -652,7 +651,8 @@ int service_init(struct service *service, const struct service_config *config, s
                                 .executions = MAP_INIT(MOST_EXECUTIONS)};
     list_init(&service->order);
     list_init(&service->ended);
-    contexts_init(service);
+    contextcache_init(&service->contexts);
+    parts_init(&service->uploads);
     timer_init(&service->idle, config->loop, look, service);
     service_note_request(service);
     r = snapshots_init(service);
@@ -695,7 +695,8 @@ void service_done(struct service *service)
     err_set(&over, ERR_BUSY, "the service is stopping");
     timer_stop(&service->idle);
     images_free(service->images);
-    contexts_done(service);
+    contextcache_done(&service->contexts);
+    parts_done(&service->uploads);
     snapshots_done(service);
     while (!list_is_empty(&service->order)) {
         struct sandbox *sandbox = list_entry(service->order.next, struct sandbox, node);

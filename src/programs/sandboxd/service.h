@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "isolate/room/room.h"
 #include "loop/timer.h"
+#include "programs/sandboxd/contextcache.h"
 #include "programs/sandboxd/daytona/parts.h"
 #include "store/sandboxstore.h"
 
@@ -54,11 +55,10 @@ struct service {
     struct list ended;     /* executions that are over, the oldest first */
     size_t history_bytes;  /* of all executions */
     struct images *images;
-    struct previews *previews; /* set by the program */
-    struct list snapshots;     /* see daytona/snapshots.h */
-    struct list contexts;      /* of builds; see contexts.h */
-    size_t context_bytes;
-    struct parts uploads; /* of contexts that come in parts */
+    struct previews *previews;    /* set by the program */
+    struct list snapshots;        /* see daytona/snapshots.h */
+    struct contextcache contexts; /* of builds; see contexts.h */
+    struct parts uploads;         /* of contexts that come in parts */
     struct timer idle;
     int64_t asked_ms; /* the last request, by the loop's clock */
     bool is_stopping;

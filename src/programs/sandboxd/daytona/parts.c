@@ -65,7 +65,7 @@ int parts_begin(struct parts *parts, const char *owner, struct str name, int64_t
     snprintf(upload->name, sizeof(upload->name), "%.*s", STR_ARG(name));
     rand_bytes(id, sizeof(id));
     hex_text(upload->id, id, sizeof(id));
-    upload->touched_ms = now_ms;
+    upload->began_ms = upload->touched_ms = now_ms;
     list_append(&parts->uploads, &upload->node);
     *out_upload = upload;
     return 0;
@@ -114,16 +114,44 @@ void parts_expire(struct parts *parts, int64_t now_ms)
 
 /* ---- parts ---- */
 
-static int check_limits(const struct parts *parts, const struct parts_upload *upload,
-                        size_t old_bytes, size_t len)
+/* Of the owner that has most, the oldest one of those that are no longer safe; NULL if that has no
+ * more than `bytes`. */
+static struct parts_upload *find_victim(const struct parts *parts, size_t bytes, int64_t now_ms)
+{
+    struct parts_upload *victim = NULL;
+    size_t uploads;
+
+    list_each (node, &parts->uploads) {
+        struct parts_upload *upload = list_entry(node, struct parts_upload, node);
+        const size_t has = upload->bytes > 0 && now_ms - upload->began_ms >= PARTS_SAFE_MS
+                               ? count_bytes_of(parts, upload->owner, &uploads)
+                               : 0;
+
+        if (has > bytes) {
+            bytes = has;
+            victim = upload;
+        }
+    }
+    return victim;
+}
+
+static int make_room(struct parts *parts, const struct parts_upload *upload, size_t old_bytes,
+                     size_t len, int64_t now_ms)
 {
     size_t uploads;
+    const size_t wanted = count_bytes_of(parts, upload->owner, &uploads) - old_bytes + len;
 
     if (upload->bytes - old_bytes + len > PARTS_MAX_BYTES)
         return ERR_TOO_LARGE;
-    if (count_bytes_of(parts, upload->owner, &uploads) - old_bytes + len > PARTS_OWNER_BYTES ||
-        parts->bytes - old_bytes + len > PARTS_ALL_BYTES)
+    if (wanted > PARTS_OWNER_BYTES)
         return ERR_BUSY;
+    while (parts->bytes - old_bytes + len > PARTS_ALL_BYTES) {
+        struct parts_upload *victim = find_victim(parts, wanted, now_ms);
+
+        if (victim == NULL)
+            return ERR_BUSY;
+        parts_drop(parts, victim);
+    }
     return 0;
 }
 
@@ -140,8 +168,8 @@ int parts_put(struct parts *parts, struct parts_upload *upload, int64_t number, 
         return ERR_INVALID_ARGUMENT;
     at = (size_t)number - 1;
     upload->touched_ms = now_ms;
-    r = check_limits(parts, upload, upload->parts[at] != NULL ? upload->parts[at]->len : 0,
-                     bytes.len);
+    r = make_room(parts, upload, upload->parts[at] != NULL ? upload->parts[at]->len : 0, bytes.len,
+                  now_ms);
     if (r < 0)
         return r;
     part = malloc(sizeof(*part) + bytes.len);

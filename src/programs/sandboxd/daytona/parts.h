@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects that clients upload in parts, until they are complete: in memory, up to limits for one
- * upload, one owner and all. An upload that gets no part for a while is dropped, and no upload
- * makes room for another.
+ * upload, one owner and all. An upload that gets no part for a while is dropped. If all of them
+ * together have too much, the owner that has most loses an upload to one that has less, but none
+ * that began just now: uploads that go on are done first.
  */
 #ifndef PROGRAMS_SANDBOXD_DAYTONA_PARTS_H
 #define PROGRAMS_SANDBOXD_DAYTONA_PARTS_H
@@ -20,7 +21,8 @@ enum {
     PARTS_ALL_BYTES = 128 << 20,  /* of all */
     PARTS_MOST_OF_OWNER = 8,      /* uploads */
     PARTS_IDLE_MS = 15 * 60 * 1000,
-    PARTS_ID_BYTES = 33, /* of ids and tags, with their NUL */
+    PARTS_SAFE_MS = 2 * 60 * 1000, /* from its beginning on, no upload goes for another owner's */
+    PARTS_ID_BYTES = 33,           /* of ids and tags, with their NUL */
     PARTS_MAX_LIST_BYTES = 64 << 10,
 };
 
@@ -31,6 +33,7 @@ struct parts_upload {
     char owner[SANDBOXSTORE_ID_BYTES];
     char name[SANDBOXSTORE_KEY_BYTES];
     char id[PARTS_ID_BYTES];
+    int64_t began_ms;
     int64_t touched_ms;
     size_t bytes;
     struct parts_part *parts[PARTS_MOST]; /* by number, from 1 on; or NULL */

@@ -32,9 +32,9 @@ static int find_contexts(const struct call *call, const struct json_value *hashe
                        "buildInfo: contextHashes must be a list of at most %d texts",
                        SOURCE_MOST_CONTEXTS);
     json_each_item (hash, hashes) {
-        parts[count] = hash->type == JSON_STRING
-                           ? contexts_find(call->service, json_str(hash), call->owner)
-                           : NULL;
+        parts[count] = hash->type == JSON_STRING ? contextcache_find(&call->service->contexts,
+                                                                     json_str(hash), call->owner)
+                                                 : NULL;
         if (parts[count] == NULL) {
             r = err_set(err, ERR_INVALID_ARGUMENT,
                         "buildInfo: a build context is not here: upload it, maybe again");
@@ -43,12 +43,12 @@ static int find_contexts(const struct call *call, const struct json_value *hashe
         count++;
     }
     if (r == 0 && count > 0) {
-        r = contexts_join(parts, count, out_context);
+        r = context_join(parts, count, out_context);
         if (r < 0)
             err_set(err, r, "buildInfo: the build contexts: %s", err_text(r));
     }
     while (count > 0)
-        contexts_unref(parts[--count]);
+        context_unref(parts[--count]);
     return r;
 }
 
@@ -77,7 +77,7 @@ static void build(const struct call *call, struct str dockerfile, const struct j
     }
     wrong = images_check_steps(steps, context != NULL);
     if (wrong != NULL) {
-        contexts_unref(context);
+        context_unref(context);
         fail(done, data, ERR_INVALID_ARGUMENT, wrong);
         return;
     }

@@ -138,7 +138,7 @@ static void list_objects(const struct call *call)
         fail(call->exchange, 403, "AccessDenied", "a prefix is the owner and a hash");
         return;
     }
-    context = contexts_find(call->service, hash, owner);
+    context = contextcache_find(&call->service->contexts, hash, owner);
     r = buf_append_str(&xml, STR("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult>"
                                  "<Name>" BUCKET "</Name><MaxKeys>1</MaxKeys>"
                                  "<IsTruncated>false</IsTruncated>"));
@@ -147,7 +147,7 @@ static void list_objects(const struct call *call)
                             : buf_append_str(&xml, STR("<KeyCount>0</KeyCount>"));
     if (r == 0)
         r = buf_append_str(&xml, STR("</ListBucketResult>"));
-    contexts_unref(context);
+    context_unref(context);
     answer_xml(call->exchange, 200, &xml, r);
 }
 
@@ -292,7 +292,7 @@ static void on_object(void *data, struct exchange *exchange)
     } else if (object.has_number) {
         keep_part(service, exchange, &object);
     } else {
-        int r = contexts_keep(service, object.owner, object.hash, &request->body, 1);
+        int r = contextcache_keep(&service->contexts, object.owner, object.hash, &request->body, 1);
 
         if (r < 0)
             fail_to_keep(exchange, r);
@@ -361,7 +361,7 @@ static void complete_upload(struct service *service, struct exchange *exchange,
         fail(exchange, 400, "InvalidPart", "the list of parts is not what was uploaded");
         return;
     }
-    r = contexts_keep(service, object->owner, object->hash, pieces, count);
+    r = contextcache_keep(&service->contexts, object->owner, object->hash, pieces, count);
     if (r < 0) {
         fail_to_keep(exchange, r);
         return;

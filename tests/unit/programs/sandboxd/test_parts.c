@@ -89,6 +89,45 @@ static void limits_hold_for_an_upload_an_owner_and_all(void **state)
     free(bytes);
 }
 
+/* Whoever holds on to much does not keep others out. */
+static void the_owner_that_has_most_loses_its_oldest(void **state)
+{
+    enum { LARGE_BYTES = 16 << 20, LATER_MS = PARTS_SAFE_MS + 10 };
+    cleanup_parts struct parts parts;
+    char *bytes = calloc(1, LARGE_BYTES);
+    const struct str large = {bytes, LARGE_BYTES};
+    struct parts_upload *newcomer;
+    struct parts_upload *first;
+    char tag[PARTS_ID_BYTES];
+    char id[PARTS_ID_BYTES];
+
+    (void)state;
+    assert_non_null(bytes);
+    parts_init(&parts);
+    first = begin(&parts, "a", 0);
+    assert_int_equal(parts_put(&parts, first, 1, large, 0, tag), 0);
+    snprintf(id, sizeof(id), "%s", first->id);
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(parts_put(&parts,
+                                   begin(&parts,
+                                         i < 2   ? "a"
+                                         : i < 5 ? "b"
+                                                 : "c",
+                                         i),
+                                   1, large, i, tag),
+                         0);
+    assert_int_equal(parts.bytes, PARTS_ALL_BYTES);
+    newcomer = begin(&parts, "d", LATER_MS);
+    assert_int_equal(parts_put(&parts, newcomer, 1, large, PARTS_SAFE_MS - 1, tag), ERR_BUSY);
+    assert_int_equal(parts_put(&parts, newcomer, 1, large, LATER_MS, tag), 0);
+    assert_null(parts_find(&parts, "a", NAME, str_from(id)));
+    assert_int_equal(parts_put(&parts, newcomer, 2, large, LATER_MS, tag), 0); /* of b's */
+    /* Now all have the same. */
+    assert_int_equal(parts_put(&parts, newcomer, 3, large, LATER_MS, tag), ERR_BUSY);
+    assert_int_equal(parts.bytes, PARTS_ALL_BYTES);
+    free(bytes);
+}
+
 static int read_list(const struct parts_upload *upload, const char *format, const char *tag,
                      size_t *out_count)
 {
@@ -144,4 +183,5 @@ static void a_list_names_what_is_there_in_order(void **state)
 TEST_MAIN(cmocka_unit_test(only_owner_name_and_id_find_an_upload),
           cmocka_unit_test(what_nobody_adds_to_goes),
           cmocka_unit_test(limits_hold_for_an_upload_an_owner_and_all),
+          cmocka_unit_test(the_owner_that_has_most_loses_its_oldest),
           cmocka_unit_test(a_list_names_what_is_there_in_order))
