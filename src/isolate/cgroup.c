@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -625,9 +628,44 @@ bool cgroup_leaf_change(const struct cgroup_leaf *leaf, const struct cgroup_limi
 int cgroup_leaf_join(const struct cgroup_leaf *leaf)
 {
     for (size_t i = 0; i < leaf->dir_count; i++)
-        if (write(leaf->dirs[i].join_fd, "0", 1) < 0)
+        if (!(leaf->dirs[i].is_v2 && leaf->is_born_in) && write(leaf->dirs[i].join_fd, "0", 1) < 0)
             return errno;
     return 0;
+}
+
+/* The one of version 2, if it has any: there is at most one. */
+static int open_v2(const struct cgroup_leaf *leaf)
+{
+    for (size_t i = 0; i < leaf->dir_count; i++)
+        if (leaf->dirs[i].is_v2)
+            return openat(leaf->dirs[i].parent_fd, leaf->name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return -1;
+}
+
+/*
+ * SAFETY: raw calls, as a fork. The caller has one thread, so the C library's locks are free in the
+ * child, and it caches no process id.
+ */
+pid_t cgroup_leaf_fork(struct cgroup_leaf *leaf, unsigned long flags, int *out_pidfd)
+{
+    cleanup_fd int into = leaf != NULL ? open_v2(leaf) : -1;
+
+    if (leaf != NULL)
+        leaf->is_born_in = false;
+    if (into >= 0) {
+        struct clone_args how = {.flags = flags | CLONE_PIDFD | CLONE_INTO_CGROUP,
+                                 .pidfd = (uintptr_t)out_pidfd,
+                                 .exit_signal = SIGCHLD,
+                                 .cgroup = (uint64_t)into};
+        pid_t pid;
+
+        leaf->is_born_in = true; /* as the child knows it */
+        pid = (pid_t)syscall(SYS_clone3, &how, sizeof(how));
+        if (pid >= 0)
+            return pid;
+        leaf->is_born_in = false; /* an old kernel, or a filter: it joins */
+    }
+    return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, out_pidfd, NULL, NULL);
 }
 
 /* One that is lower already stays. An errno value or 0. */

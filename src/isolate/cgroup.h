@@ -61,6 +61,7 @@ struct cgroup_leaf {
 };
 
 #define CGROUP_LEAF_INIT                                                                           \
+    bool is_born_in; /* the caller was created in those of version 2: cgroup_leaf_fork() */
     {                                                                                              \
         .dir_count = 0                                                                             \
     }
@@ -86,6 +87,12 @@ int cgroup_leaf_join(const struct cgroup_leaf *leaf);
 
 /* Sets the limits that no cgroup enforces on the calling process. An errno value or 0. */
 int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf);
+/*
+ * As fork(), with flags for clone() and a pidfd. A leaf of version 2 has the child from its first
+ * moment on, which takes no grace period; the leaf may be NULL. The caller has one thread.
+ */
+pid_t cgroup_leaf_fork(struct cgroup_leaf *leaf, unsigned long flags, int *out_pidfd);
+
 
 /*
  * Same for the default number of processes, for all processes of the caller's process namespace, of

@@ -256,15 +256,6 @@ static int explain(const struct box *box, const struct box_news *news, struct er
         box_step_words(news->step), news->what, news->what[0] != '\0' ? ": " : "", why(news));
 }
 
-/*
- * SAFETY: the raw call, as a fork. We have one thread, so the C library's locks are free in the
- * child, and it caches no process id.
- */
-static pid_t copy_process(unsigned long flags, int *out_pidfd)
-{
-    return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, out_pidfd, NULL, NULL);
-}
-
 static void set_all(int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -303,7 +294,8 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     set_all(build.device_trees, array_size(build.device_trees));
     set_all(build.files, array_size(build.files));
 
-    process->pid = copy_process(flags, &process->pidfd);
+    /* Without a sandbox only the command is in it, not the first process. */
+    process->pid = cgroup_leaf_fork(box->is_open ? NULL : &process->leaf, flags, &process->pidfd);
     if (process->pid == 0) {
         close(process->channel);
         box_live(&build);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -148,12 +147,6 @@ void keep_end_process(const struct kept *kept)
         ;
 }
 
-/* SAFETY: the raw call, as a fork. We have one thread, and the C library caches no process id. */
-static pid_t copy_process(unsigned long flags, int *out_pidfd)
-{
-    return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, out_pidfd, NULL, NULL);
-}
-
 static int bear(const struct keeper *keeper, enum room_network network, struct kept *kept)
 {
     const unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
@@ -172,7 +165,7 @@ static int bear(const struct keeper *keeper, enum room_network network, struct k
         return errno;
     seed.gate = gate[1];
     kept->gate = gate[0];
-    kept->pid = copy_process(flags, &kept->pidfd);
+    kept->pid = cgroup_leaf_fork(&kept->leaf, flags, &kept->pidfd);
     if (kept->pid == 0) {
         close(gate[0]);
         room_live(&seed);

@@ -111,6 +111,102 @@ static void who_joins_is_in_and_what_is_empty_goes(void **state)
     assert_int_equal(fstatat(parent_fd, name, &about, 0), -1);
 }
 
+/* ---- version 2 ---- */
+
+/* Where the hierarchy of version 2 is mounted, whether it has controllers or not; or -1. */
+static int open_v2_root(void)
+{
+    static const char *const places[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
+
+    for (size_t i = 0; i < array_size(places); i++) {
+        int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd >= 0 && faccessat(fd, "cgroup.controllers", F_OK, 0) == 0)
+            return fd;
+        if (fd >= 0)
+            close(fd);
+    }
+    return -1;
+}
+
+/* By hand, since without controllers there is nothing to limit. */
+static bool make_v2_leaf(struct cgroup_leaf *out_leaf)
+{
+    struct cgroup_leaf leaf = {.dir_count = 1, .dirs[0].is_v2 = true};
+    char path[CGROUP_NAME_BYTES + sizeof("/cgroup.procs")];
+
+    leaf.dirs[0].parent_fd = open_v2_root();
+    snprintf(leaf.name, sizeof(leaf.name), "gatehouse-test.%d", getpid());
+    snprintf(path, sizeof(path), "%s/cgroup.procs", leaf.name);
+    if (leaf.dirs[0].parent_fd < 0)
+        return false;
+    if (mkdirat(leaf.dirs[0].parent_fd, leaf.name, 0755) < 0) {
+        close(leaf.dirs[0].parent_fd);
+        return false;
+    }
+    leaf.dirs[0].join_fd = openat(leaf.dirs[0].parent_fd, path, O_WRONLY | O_CLOEXEC);
+    assert_true(leaf.dirs[0].join_fd >= 0);
+    *out_leaf = leaf;
+    return true;
+}
+
+static bool is_in(const struct cgroup_leaf *leaf)
+{
+    char groups[4096] = "";
+    int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+
+    return fd >= 0 && read(fd, groups, sizeof(groups) - 1) > 0 &&
+           strstr(groups, leaf->name) != NULL;
+}
+
+/* Its children, of another session, are killed with it. */
+static void a_process_is_born_in_version_2_and_killed_by_it(void **state)
+{
+    struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
+    struct cgroup_leaf other;
+    int pidfd = -1;
+    int ends[2];
+    char byte;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    if (!make_v2_leaf(&leaf))
+        skip_because("cannot create a cgroup of version 2");
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid = cgroup_leaf_fork(&leaf, 0, &pidfd);
+    if (pid == 0) {
+        expect(leaf.is_born_in && is_in(&leaf));
+        close(leaf.dirs[0].join_fd); /* so nothing needs it */
+        expect(cgroup_leaf_join(&leaf) == 0);
+        if (fork() == 0)
+            expect(setsid() > 0 && write(ends[1], "x", 1) == 1);
+        for (;;)
+            pause();
+    }
+    assert_true(pid > 0);
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    assert_false(is_in(&leaf));
+    cgroup_leaf_kill(&leaf);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(read(ends[0], &byte, 1), 0); /* nobody has the other end */
+    close(ends[0]);
+    close(pidfd);
+    other = leaf;
+    while (unlinkat(leaf.dirs[0].parent_fd, leaf.name, AT_REMOVEDIR) < 0)
+        assert_int_equal(errno, EBUSY);
+    /* Without it a child is nowhere else than its parent, and joins as before. */
+    pid = cgroup_leaf_fork(&other, 0, &pidfd);
+    if (pid == 0)
+        _exit(other.is_born_in);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(pidfd);
+    cgroup_leaf_remove(&leaf);
+}
+
 /* ---- many together ---- */
 
 enum { ATTEMPTS = 15 };
@@ -320,6 +416,7 @@ TEST_MAIN(cmocka_unit_test(what_does_not_hold_is_said),
           cmocka_unit_test(what_a_killed_starter_left_is_swept),
           cmocka_unit_test(who_is_in_another_process_namespace_is_not_taken_for_dead),
           cmocka_unit_test(who_joins_is_in_and_what_is_empty_goes),
+          cmocka_unit_test(a_process_is_born_in_version_2_and_killed_by_it),
           cmocka_unit_test(leaves_of_a_group_share_its_limits),
           cmocka_unit_test(processes_in_sandboxes_count_together),
           cmocka_unit_test(half_of_the_user_s_processes_are_left_to_others),
