@@ -48,7 +48,8 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
     [SANDBOX_OPTION_CPUS] = {.name = "cpus",
                              .type = OPTION_TEXT,
                              .placeholder = "N",
-                             .help = "CPU limit in cores, like 2 or 0.5"},
+                             .help = "CPU limit in cores, like 2 or 0.5, 0 for none "
+                                     "(default: all cores, at a lower priority)"},
     [SANDBOX_OPTION_PIDS] = {.name = "pids",
                              .type = OPTION_INT,
                              .max = 1 << 22,

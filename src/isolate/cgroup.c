@@ -30,6 +30,9 @@ enum {
     FOREIGN_AGE_S = 600,         /* of an empty cgroup of another process namespace */
     USER_PROCESSES = 32768,      /* of a user without a limit */
     USER_LEAST_PROCESSES = 4096, /* with fewer, half of them may be in use already */
+    YIELDING_NICE = 5,           /* a third of the usual weight */
+    GROUP_WEIGHT = 50,           /* version 2, where 100 is the usual one */
+    GROUP_SHARES = 512,          /* version 1: 1024 */
 };
 
 static const char prefix[] = "gatehouse-box.";
@@ -323,7 +326,10 @@ static bool limit_group(int group_fd, const struct cgroup_limits *limits, bool i
     if (is_v2) {
         if (!write_at(group_fd, ".", "cgroup.subtree_control", controller))
             return false;
-        (void)write_number(group_fd, ".", "cpu.weight", 50); /* if it was given that controller */
+        /* If it was given that controller. */
+        (void)write_number(group_fd, ".", "cpu.weight", GROUP_WEIGHT);
+    } else if (limit == CGROUP_CPU) {
+        (void)write_number(group_fd, ".", "cpu.shares", GROUP_SHARES);
     } else if (limit == CGROUP_MEMORY) {
         (void)write_at(group_fd, ".", "memory.use_hierarchy", "1"); /* newer kernels always do */
     }
@@ -562,6 +568,8 @@ static enum cgroup_hold hold_unasked(const struct cgroup_limits *limits, enum cg
                            : limit == CGROUP_PROCESSES ? limits->processes_unasked
                                                        : 0;
 
+    if (limit == CGROUP_CPU && limits->yields)
+        return CGROUP_BY_DEFAULT;
     return value > 0 && can_process_hold(limit) ? CGROUP_BY_DEFAULT : CGROUP_NOT_ASKED;
 }
 
@@ -625,14 +633,6 @@ bool cgroup_leaf_change(const struct cgroup_leaf *leaf, const struct cgroup_limi
     return true;
 }
 
-int cgroup_leaf_join(const struct cgroup_leaf *leaf)
-{
-    for (size_t i = 0; i < leaf->dir_count; i++)
-        if (!(leaf->dirs[i].is_v2 && leaf->is_born_in) && write(leaf->dirs[i].join_fd, "0", 1) < 0)
-            return errno;
-    return 0;
-}
-
 /* The one of version 2, if it has any: there is at most one. */
 static int open_v2(const struct cgroup_leaf *leaf)
 {
@@ -668,6 +668,14 @@ pid_t cgroup_leaf_fork(struct cgroup_leaf *leaf, unsigned long flags, int *out_p
     return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, out_pidfd, NULL, NULL);
 }
 
+int cgroup_leaf_join(const struct cgroup_leaf *leaf)
+{
+    for (size_t i = 0; i < leaf->dir_count; i++)
+        if (!(leaf->dirs[i].is_v2 && leaf->is_born_in) && write(leaf->dirs[i].join_fd, "0", 1) < 0)
+            return errno;
+    return 0;
+}
+
 /* One that is lower already stays. An errno value or 0. */
 static int lower(int resource, rlim_t value)
 {
@@ -695,6 +703,14 @@ static int prevent_cores(void)
     return setrlimit(RLIMIT_CORE, &none) < 0 ? errno : 0;
 }
 
+/* Nobody in a sandbox may undo it: that takes a capability outside. */
+static int yield_processor(void)
+{
+    const int now = getpriority(PRIO_PROCESS, 0);
+
+    return setpriority(PRIO_PROCESS, 0, now + YIELDING_NICE) < 0 ? errno : 0;
+}
+
 int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf)
 {
     const struct rlimit memory = {limits->memory_bytes, limits->memory_bytes};
@@ -706,7 +722,9 @@ int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup
     if (leaf->holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS &&
         setrlimit(RLIMIT_NPROC, &processes) < 0)
         return errno;
-    if (leaf->holds[CGROUP_MEMORY] == CGROUP_BY_DEFAULT)
+    if (limits->yields && leaf->holds[CGROUP_CPU] != CGROUP_BY_GROUP)
+        r = yield_processor();
+    if (r == 0 && leaf->holds[CGROUP_MEMORY] == CGROUP_BY_DEFAULT)
         r = lower(RLIMIT_DATA, limits->memory_unasked);
     if (r == 0 && limits->processes == 0 && limits->processes_unasked > 0)
         r = lower(RLIMIT_NPROC, limits->processes_unasked);
@@ -812,6 +830,9 @@ void cgroup_describe(enum cgroup_limit limit, enum cgroup_hold hold_by,
     bool leaves_shared =
         limit == CGROUP_MEMORY && (hold_by == CGROUP_BY_PROCESS || hold_by == CGROUP_BY_DEFAULT);
 
-    snprintf(out_words, CGROUP_WORDS_BYTES, "%s: %s%s", limits_of[limit].words, words[hold_by],
-             leaves_shared ? "; shared memory is NOT LIMITED" : "");
+    if (limit == CGROUP_CPU && hold_by == CGROUP_BY_DEFAULT)
+        snprintf(out_words, CGROUP_WORDS_BYTES, "cores: not limited, but with a lower priority");
+    else
+        snprintf(out_words, CGROUP_WORDS_BYTES, "%s: %s%s", limits_of[limit].words, words[hold_by],
+                 leaves_shared ? "; shared memory is NOT LIMITED" : "");
 }

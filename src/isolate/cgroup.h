@@ -28,6 +28,11 @@ struct cgroup_limits {
     uint64_t memory_unasked;
     unsigned processes_unasked;
     /*
+     * Where no cgroup limits the processor, all processes have a third of the usual weight when
+     * programs compete for it.
+     */
+    bool yields;
+    /*
      * Name of a cgroup around this one; or NULL. Whoever of this user names the same one shares it
      * and its limits, and has half the usual weight where programs compete for the processor. It
      * stays when it is empty. Only cgroups can enforce these limits.
@@ -56,12 +61,12 @@ struct cgroup_leaf {
         bool is_v2;
     } dirs[CGROUP_MAX_DIRS];
     bool is_grouped; /* parent_fd is the group of the limits */
+    bool is_born_in; /* the caller was created in those of version 2: cgroup_leaf_fork() */
     char name[CGROUP_NAME_BYTES];
     enum cgroup_hold holds[CGROUP_LIMITS];
 };
 
 #define CGROUP_LEAF_INIT                                                                           \
-    bool is_born_in; /* the caller was created in those of version 2: cgroup_leaf_fork() */
     {                                                                                              \
         .dir_count = 0                                                                             \
     }
@@ -82,17 +87,17 @@ bool cgroup_sweep(void);
 /* Sets other limits; those that the group does not enforce stay so. False if one cannot be set. */
 bool cgroup_leaf_change(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits);
 
-/* Moves the calling process into it, with its future children. An errno value or 0. */
-int cgroup_leaf_join(const struct cgroup_leaf *leaf);
-
-/* Sets the limits that no cgroup enforces on the calling process. An errno value or 0. */
-int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf);
 /*
  * As fork(), with flags for clone() and a pidfd. A leaf of version 2 has the child from its first
  * moment on, which takes no grace period; the leaf may be NULL. The caller has one thread.
  */
 pid_t cgroup_leaf_fork(struct cgroup_leaf *leaf, unsigned long flags, int *out_pidfd);
 
+/* Moves the calling process into it, with its future children. An errno value or 0. */
+int cgroup_leaf_join(const struct cgroup_leaf *leaf);
+
+/* Sets the limits that no cgroup enforces on the calling process. An errno value or 0. */
+int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf);
 
 /*
  * Same for the default number of processes, for all processes of the caller's process namespace, of

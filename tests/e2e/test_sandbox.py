@@ -388,10 +388,22 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
                                      "bytearray(resource.getrlimit(resource.RLIMIT_DATA)[0] + 1)")
             self.assertIn("MemoryError", said)
         # 0 is no limit.
-        _, out, said = self.run_it("-v", "-m", "0", "--pids", "0", "--", "python3", "-c", limits)
+        _, out, said = self.run_it("-v", "-m", "0", "--pids", "0", "--cpus", "0", "--", "python3", "-c", limits)
         self.assertEqual((out, "limited" in said), (outside, False), said)
         for wrong in (["-m", "1000"], ["--pids", "1"]):
             self.assertEqual(self.run_it(*wrong, "--", "true")[0], 125, wrong)
+
+    def test_other_programs_go_first_unless_cores_are_asked_for(self):
+        now = os.getpriority(os.PRIO_PROCESS, 0)
+        undo = ("import os; print(os.getpriority(os.PRIO_PROCESS, 0))\n"
+                "try: os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0) - 1)\n"
+                "except OSError: print('refused')")
+        _, out, said = self.run_it("-v", "--", "python3", "-c", undo)
+        self.assertEqual(out, f"{min(now + 5, 19)}\nrefused\n", said)
+        self.assertIn("cores: not limited, but with a lower priority", said)
+        for cores in ("0", "1"):
+            _, out, said = self.run_it("--cpus", cores, "--", "python3", "-c", undo)
+            self.assertEqual(out, f"{now}\nrefused\n", said)
 
     def test_a_crash_starts_no_handler_of_the_host(self):
         """One byte is the limit with which the kernel runs none; nobody inside can lower it."""

@@ -136,6 +136,12 @@ class Front(Hostile):
         self.assertEqual(record.get("degraded", False), told["degraded"])
         self.assertEqual(told["degraded"], told["user_ids"] != "range" or not told["landlock"])
         self.assertEqual(bool(told["degraded"]), bool(told["weaker"]) and told["degraded"])
+        # One core, or a lower priority that nobody inside can undo.
+        nice = int(service.output(record["id"], "nice"))
+        self.assertEqual(nice > 0, not told["cpu_limited"] or os.getpriority(os.PRIO_PROCESS, 0) > 0)
+        self.assertEqual("lower priority" in told["weaker"], not told["cpu_limited"])
+        if not told["cpu_limited"]:
+            self.assertEqual(nice, min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5))
 
 
 class Inside(Hostile):

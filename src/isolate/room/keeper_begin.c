@@ -92,14 +92,16 @@ static int find_abilities(struct keeper *keeper, struct err *err)
                        "allow degraded isolation to run them with one user id");
     abilities->has_overlay = true;
     abilities->has_cgroups = reached.limits_memory && reached.limits_processes;
+    abilities->limits_cpu = reached.limits_cpu;
     abilities->is_degraded = abilities->ids != ROOM_IDS_RANGE || !abilities->has_landlock;
-    snprintf(abilities->words, sizeof(abilities->words), "%s%s%s",
+    snprintf(abilities->words, sizeof(abilities->words), "%s%s%s%s",
              abilities->ids == ROOM_IDS_SINGLE
                  ? "one user id for everything in a sandbox, the service's; "
              : abilities->ids == ROOM_IDS_SHARED ? "the same user ids in all sandboxes; "
                                                  : "",
              abilities->has_landlock ? "" : "no Landlock; ",
-             abilities->has_cgroups ? "" : "no cgroups: limits apply to each process; ");
+             abilities->has_cgroups ? "" : "no cgroups: limits apply to each process; ",
+             abilities->limits_cpu ? "" : "the CPU is not limited, but has a lower priority; ");
     return 0;
 }
 

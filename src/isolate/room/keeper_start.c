@@ -80,6 +80,7 @@ static struct cgroup_limits limits_of(const struct keeper *keeper, const struct 
         .memory_bytes = ask->memory_bytes > 0 ? ask->memory_bytes : ROOM_MEMORY_BYTES,
         .cpu_percent = ask->cpu_percent > 0 ? ask->cpu_percent : ROOM_CPU_PERCENT,
         .processes = ask->processes > 0 ? ask->processes : ROOM_PROCESSES,
+        .yields = true,
         .group = group_name,
         .group_memory_bytes = keeper->memory_bytes,
         .group_processes = keeper->processes,

@@ -66,7 +66,8 @@ struct room_abilities {
     bool is_root;
     bool has_overlay;      /* required */
     bool has_landlock;     /* required, unless is_degraded */
-    bool has_cgroups;      /* if not, limits apply to each process, and CPU is not limited */
+    bool has_cgroups;      /* if not, limits apply to each process */
+    bool limits_cpu;       /* if not, commands only have a lower priority */
     bool has_memory_disks; /* limit of disk space: files in memory (tmpfs), lost at stop */
     bool has_disk_images;  /* limit of disk space for files that stay (loop devices) */
     bool is_degraded;      /* one of the required ones is missing, and that was allowed */

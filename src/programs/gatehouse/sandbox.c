@@ -46,9 +46,9 @@ static int read_cores(const char *text, unsigned *out_percent, struct err *err)
             rest.len >= 1 && rest.len <= 2 && str_to_int64(rest, &hundredths) && hundredths >= 0;
         hundredths *= rest.len == 1 ? 10 : 1;
     }
-    if (!is_sound || cores * 100 + hundredths == 0)
+    if (!is_sound)
         return err_set_field(err, ERR_INVALID_OPTION, "--cpus",
-                             "--cpus needs a number of cores, like 2 or 0.5");
+                             "--cpus needs a number of cores, like 2 or 0.5, or 0 for no limit");
     *out_percent = (unsigned)(cores * 100 + hundredths);
     return 0;
 }
@@ -157,6 +157,7 @@ static int read_limits(const struct option_values *values, struct cgroup_limits 
         out_limits->memory_unasked = unasked_memory();
     if (options_source(values, SANDBOX_OPTION_PIDS) == OPTION_UNSET)
         out_limits->processes_unasked = UNASKED_PROCESSES;
+    out_limits->yields = cores == NULL;
     return cores != NULL ? read_cores(cores, &out_limits->cpu_percent, err) : 0;
 }
 

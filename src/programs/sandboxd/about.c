@@ -79,6 +79,7 @@ void about_capabilities(const struct call *call)
     json_put_bool(&json, STR("overlay"), has->has_overlay);
     json_put_bool(&json, STR("landlock"), has->has_landlock);
     json_put_bool(&json, STR("cgroups"), has->has_cgroups);
+    json_put_bool(&json, STR("cpu_limited"), has->limits_cpu);
     json_put_bool(&json, STR("disk_images"), has->has_disk_images);
     json_put_int(&json, STR("disk_limit_bytes"), (int64_t)call->service->config.disk_bytes);
     json_put_bool(&json, STR("files_in_memory"), call->service->config.is_in_memory);
