@@ -109,9 +109,9 @@ static const struct context_share *largest_share(const struct contextcache *cach
 
 /* ---- contexts ---- */
 
-void contextcache_init(struct contextcache *cache)
+void contextcache_init(struct contextcache *cache, size_t share_bytes, size_t most_bytes)
 {
-    *cache = (struct contextcache){.bytes = 0};
+    *cache = (struct contextcache){.share_bytes = share_bytes, .most_bytes = most_bytes};
     list_init(&cache->contexts);
 }
 
@@ -182,9 +182,9 @@ int contextcache_keep(struct contextcache *cache, const char *owner, struct str 
     context->refs++; /* for a look at the end */
     insert(cache, share, context);
     while (context->share != NULL &&
-           (share->bytes > CONTEXTCACHE_MAX_BYTES || share->count > CONTEXTCACHE_MOST))
+           (share->bytes > cache->share_bytes || share->count > CONTEXTCACHE_MOST))
         drop_oldest(cache, share);
-    while (cache->bytes > CONTEXTCACHE_ALL_BYTES)
+    while (cache->bytes > cache->most_bytes)
         drop_oldest(cache, largest_share(cache));
     is_kept = context->share != NULL;
     context_unref(context);

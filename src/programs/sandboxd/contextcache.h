@@ -32,9 +32,12 @@ struct context {
 struct contextcache {
     struct list contexts;
     size_t bytes;
+    size_t share_bytes; /* the most of an owner */
+    size_t most_bytes;
 };
 
-void contextcache_init(struct contextcache *cache);
+/* With the limits above, or, for tests, lower ones. */
+void contextcache_init(struct contextcache *cache, size_t share_bytes, size_t most_bytes);
 void contextcache_done(struct contextcache *cache);
 
 /* A reference to the owner's context of that name; NULL if there is none (any more). */

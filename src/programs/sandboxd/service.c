@@ -651,7 +651,7 @@ int service_init(struct service *service, const struct service_config *config, s
                                 .executions = MAP_INIT(MOST_EXECUTIONS)};
     list_init(&service->order);
     list_init(&service->ended);
-    contextcache_init(&service->contexts);
+    contextcache_init(&service->contexts, CONTEXTCACHE_MAX_BYTES, CONTEXTCACHE_ALL_BYTES);
     parts_init(&service->uploads);
     timer_init(&service->idle, config->loop, look, service);
     service_note_request(service);

@@ -11,7 +11,7 @@
 
 #define cleanup_contexts cleanup_with(contextcache_done)
 
-enum { LARGE_BYTES = 15 << 20 };
+enum { LARGE_BYTES = 1500, SHARE_BYTES = 6400, MOST_BYTES = 19200 };
 
 /* "owner" keeps one named "key", of that many bytes. */
 static int keep(struct contextcache *cache, const char *owner, const char *key, size_t len)
@@ -41,7 +41,7 @@ static void a_name_is_the_owners(void **state)
     struct context *context;
 
     (void)state;
-    contextcache_init(&cache);
+    contextcache_init(&cache, SHARE_BYTES, MOST_BYTES);
     assert_int_equal(contextcache_keep(&cache, "a", STR("k"), pieces, 2), 0);
     assert_false(has(&cache, "b", "k"));
     context = contextcache_find(&cache, STR("k"), "a");
@@ -61,7 +61,7 @@ static void an_owners_own_oldest_makes_room(void **state)
     char key[16];
 
     (void)state;
-    contextcache_init(&cache);
+    contextcache_init(&cache, SHARE_BYTES, MOST_BYTES);
     assert_int_equal(keep(&cache, "b", "b", LARGE_BYTES), 0);
     for (int i = 0; i < 4; i++) {
         snprintf(key, sizeof(key), "%d", i);
@@ -78,7 +78,7 @@ static void an_owners_own_oldest_makes_room(void **state)
     }
     assert_int_equal(cache.bytes, LARGE_BYTES + CONTEXTCACHE_MOST);
     assert_true(has(&cache, "b", "b"));
-    assert_int_equal(keep(&cache, "a", "huge", CONTEXTCACHE_MAX_BYTES + 1), ERR_BUSY);
+    assert_int_equal(keep(&cache, "a", "huge", SHARE_BYTES + 1), ERR_BUSY);
     assert_int_equal(cache.bytes, LARGE_BYTES);
 }
 
@@ -89,15 +89,15 @@ static void the_owner_that_has_most_loses_its_oldest(void **state)
     char owner[16];
 
     (void)state;
-    contextcache_init(&cache);
+    contextcache_init(&cache, SHARE_BYTES, MOST_BYTES);
     assert_int_equal(keep(&cache, "small", "s", LARGE_BYTES), 0);
     for (int i = 0; i < 12; i++) {
         snprintf(key, sizeof(key), "%d", i);
         snprintf(owner, sizeof(owner), "owner-%d", i / 4);
         assert_int_equal(keep(&cache, owner, key, LARGE_BYTES), 0);
     }
-    /* The three had 60 MB each, and the first one lost one. */
-    assert_true(cache.bytes <= CONTEXTCACHE_ALL_BYTES);
+    /* The three had four each, and the first one lost one. */
+    assert_true(cache.bytes <= MOST_BYTES);
     assert_true(has(&cache, "small", "s"));
     assert_false(has(&cache, "owner-0", "0"));
     assert_true(has(&cache, "owner-0", "1"));
@@ -108,7 +108,7 @@ static void the_owner_that_has_most_loses_its_oldest(void **state)
     }
     assert_int_equal(keep(&cache, "last", "y", 2 * (size_t)LARGE_BYTES), ERR_BUSY);
     assert_true(has(&cache, "small", "s"));
-    assert_true(cache.bytes <= CONTEXTCACHE_ALL_BYTES);
+    assert_true(cache.bytes <= MOST_BYTES);
 }
 
 TEST_MAIN(cmocka_unit_test(a_name_is_the_owners), cmocka_unit_test(an_owners_own_oldest_makes_room),
