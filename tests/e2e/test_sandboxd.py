@@ -546,6 +546,13 @@ class Images(Scene):
         self.assertEqual([event.get("cached") for event in events], [True, True, True, None])
         self.assertEqual(service.output(service.create({"image_id": ends[0]}), "echo $A"), "b\n")
 
+    def test_a_build_tells_what_its_base_is(self):
+        service = self.serve()
+        for steps, is_told in ((["FROM node:22", "ENV A=b"], True), (["FROM node:22", "ENV A=b"], True), (["ENV A=b"], False)):
+            events = [json.loads(line) for line in self.follow(service, steps)[1]]
+            told = [event["data"] for event in events if event["type"] == "stderr"]
+            self.assertEqual(told, ["warning: the base is the system of this machine, whatever FROM says\n"] * is_told)
+
     def test_a_build_goes_on_without_its_client(self):
         service = self.serve()
         mark = f"{40000 + os.getpid() % 9999}.82"

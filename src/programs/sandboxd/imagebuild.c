@@ -225,6 +225,12 @@ static void ignore_end(void *data, const struct err *err, struct str log, const 
     (void)key;
 }
 
+static void tell_output(const struct build *build, enum room_stream stream, struct str bytes)
+{
+    if (build->events.on_output != NULL && bytes.len > 0)
+        build->events.on_output(build->events.data, stream, bytes);
+}
+
 static void tell_step(struct build *build, bool is_cached)
 {
     const struct step *step = &build->steps[build->at];
@@ -238,12 +244,9 @@ static void tell_step(struct build *build, bool is_cached)
         return;
     build->events.on_step(build->events.data, build->at + 1, build->count, buf_view(&text),
                           is_cached);
-}
-
-static void tell_output(const struct build *build, enum room_stream stream, struct str bytes)
-{
-    if (build->events.on_output != NULL && bytes.len > 0)
-        build->events.on_output(build->events.data, stream, bytes);
+    if (step->word == FROM && !is_preset(step))
+        tell_output(build, ROOM_STDERR,
+                    STR("warning: the base is the system of this machine, whatever FROM says\n"));
 }
 
 /* Whether both are about the layer that is being built: one builds it, others wait for it. */
