@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/sandboxd/contextcache.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static struct context_share *get_share(const struct contextcache *cache, const c
 static void insert(struct contextcache *cache, struct context_share *share, struct context *context)
 {
     context->share = share;
+    context->is_kept = true;
     share->count++;
     share->bytes += context->len;
     cache->bytes += context->len;
@@ -72,7 +74,8 @@ static void drop(struct contextcache *cache, struct context *context)
 {
     struct context_share *share = context->share;
 
-    context->share = NULL;
+    assert(share != NULL);
+    context->is_kept = false;
     cache->bytes -= context->len;
     share->bytes -= context->len;
     if (--share->count == 0)
@@ -181,12 +184,12 @@ int contextcache_keep(struct contextcache *cache, const char *owner, struct str 
     }
     context->refs++; /* for a look at the end */
     insert(cache, share, context);
-    while (context->share != NULL &&
+    while (context->is_kept &&
            (share->bytes > cache->share_bytes || share->count > CONTEXTCACHE_MOST))
         drop_oldest(cache, share);
     while (cache->bytes > cache->most_bytes)
         drop_oldest(cache, largest_share(cache));
-    is_kept = context->share != NULL;
+    is_kept = context->is_kept;
     context_unref(context);
     return is_kept ? 0 : ERR_BUSY;
 }

@@ -21,7 +21,8 @@ struct context_share; /* of an owner */
 
 struct context {
     struct list node;            /* in the cache, the newest last; or none */
-    struct context_share *share; /* while it is there */
+    struct context_share *share; /* while it is there: is_kept */
+    bool is_kept;
     unsigned refs;
     char key[SANDBOXSTORE_KEY_BYTES];    /* its name: the digest, or what the client says */
     char digest[SANDBOXSTORE_KEY_BYTES]; /* the SHA-256 of its bytes */
