@@ -315,6 +315,19 @@ class Sandboxes(Scene):
                 self.assertEqual(service.ask("DELETE", f"/sandboxes/{box}")[0], 204)
                 service.end()
 
+    def test_the_end_of_a_sandbox_waits_for_no_disk(self):
+        """But that of a step, whose files become a layer, does: a layer is there after a power cut."""
+        service = self.serve()
+        options = "awk '$2 == \"/\" { print $4 }' /proc/mounts"
+        box = service.create()
+        self.assertIn("volatile", service.output(box, options))
+        service.end()
+        service = self.serve()  # the kernel refuses what was so before, unless it is told otherwise
+        service.ask("POST", f"/sandboxes/{box}/executions", {"command": "true"})
+        self.assertIn("volatile", service.output(box, options))
+        built = service.create({"dockerfile_steps": [f"RUN {options} > /options"]})
+        self.assertNotIn("volatile", service.output(built, "cat /options"))
+
     def test_it_ends_while_work_is_under_way(self):
         service = self.serve()
         box = service.create()

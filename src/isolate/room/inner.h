@@ -42,6 +42,7 @@ struct room_birth {
     bool is_ahead;        /* built before anybody wants it: its socket comes later */
     bool has_disk;        /* its own files are in a file system of their own */
     bool has_usr_overlay; /* else the host's /usr, read-only */
+    bool is_build;        /* its files become a layer */
     uint64_t disk_bytes;
     enum room_network network;
     struct cgroup_limits limits; /* without its group */

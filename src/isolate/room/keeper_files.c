@@ -105,15 +105,6 @@ void keep_start_remover(struct keeper *keeper, bool is_idle)
     empty_trash(keeper->trash);
 }
 
-/* The mark by which the kernel refuses an overlay that was volatile before: see root.c. */
-static void forget_volatile(int own, const char *folder)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "%s/%s/incompat/volatile", folder, "work");
-    (void)unlinkat(own, path, AT_REMOVEDIR);
-}
-
 /* The parts for the overlays. 0 or an errno value. */
 static int make_parts(int own)
 {
@@ -123,8 +114,6 @@ static int make_parts(int own)
     for (size_t i = 0; i < array_size(parts); i++)
         if (mkdirat(own, parts[i], MODE_DIRECTORY) < 0 && errno != EEXIST)
             return errno;
-    forget_volatile(own, ROOM_WORK_ROOT);
-    forget_volatile(own, ROOM_WORK_USR);
     return 0;
 }
 

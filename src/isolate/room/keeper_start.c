@@ -92,6 +92,7 @@ static int choose_limits(const struct keeper *keeper, const struct room_ask *ask
 {
     birth->limits = limits_of(keeper, ask);
     birth->is_in_memory = ask->is_in_memory;
+    birth->is_build = ask->is_build;
     birth->disk_bytes = ask->disk_bytes;
     if (birth->disk_bytes == 0 && ask->is_in_memory)
         birth->disk_bytes = birth->limits.memory_bytes / 2;

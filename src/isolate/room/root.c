@@ -6,9 +6,9 @@
  * it.
  *
  * The overlays are volatile: nothing is written to the disk before the kernel does so by itself,
- * not even at an fsync(), and ending a room does not wait for the disk. What is lost if the whole
- * machine crashes are the last seconds of a throw-away workspace. The keeper removes the kernel's
- * mark of it.
+ * not even at an fsync(), and ending a room does not write the whole file system below it to the
+ * disk and wait for that. What is lost if the whole machine crashes are the last seconds of a
+ * throw-away workspace. A layer has to be there afterwards, so rooms that build one are not.
  */
 #include "isolate/room/inner.h"
 
@@ -141,14 +141,26 @@ static int lay_memory(const struct room_birth *birth)
     return 0;
 }
 
+/* The mark by which the kernel refuses an overlay that was volatile before. */
+static void forget_volatile(const char *work)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "0/%s/work/incompat/volatile/dirty", work);
+    (void)unlink(path);
+    *strrchr(path, '/') = '\0';
+    (void)rmdir(path);
+}
+
 /* `part` is that of the layers and of the room; `lowest` the directory below all. */
 static int mount_overlay(const struct room_birth *birth, const char *part, const char *work,
                          const char *lowest, const char *target)
 {
     char options[OPTIONS_BYTES];
-    int len = snprintf(options, sizeof(options),
-                       "userxattr,upperdir=0/%s,workdir=0/%s,lowerdir=", part, work);
+    int len = snprintf(options, sizeof(options), "%suserxattr,upperdir=0/%s,workdir=0/%s,lowerdir=",
+                       birth->is_build ? "" : "volatile,", part, work);
 
+    forget_volatile(work);
     for (size_t i = ROOM_TREE_LAYERS; i < birth->tree_count; i++)
         len += snprintf(options + len, sizeof(options) - (size_t)len, "%zu/%s:", i, part);
     (void)snprintf(options + len, sizeof(options) - (size_t)len, "%s", lowest);
