@@ -131,8 +131,12 @@ int printable_replace(struct buf *out, struct str text, unsigned rule, struct st
 
 size_t printable_cut(struct str text, unsigned rule, char *out, size_t max_bytes)
 {
-    size_t len = 0;
+    /* Most texts stay as they are. A character that the slice splits is not kept. */
+    size_t len = kept_length(str_slice(text, 0, max_bytes), rule);
 
+    if (len > 0)
+        memcpy(out, text.ptr, len);
+    text = str_slice(text, len, text.len);
     while (text.len > 0) {
         char shown[PRINTABLE_BYTES];
         size_t more = printable_next(&text, rule, shown);
