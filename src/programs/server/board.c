@@ -434,8 +434,11 @@ void board_set_request(struct board *board, uint64_t place, struct str request)
 {
     struct shown_call *call = find_running(board, place);
 
-    if (call != NULL && request.len < REQUEST_BYTES)
-        snprintf(call->request, sizeof(call->request), "%.*s", STR_ARG(request));
+    if (call == NULL || request.len >= REQUEST_BYTES)
+        return;
+    if (request.len > 0)
+        memcpy(call->request, request.ptr, request.len);
+    call->request[request.len] = '\0';
 }
 
 void board_note_decision(struct board *board, int64_t id, struct str request, struct str decision,
