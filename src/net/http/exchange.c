@@ -2,7 +2,6 @@
 #include "net/http/exchange.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -11,7 +10,7 @@
 enum {
     NUMBER_BYTES = 24,
     ERROR_BODY_BYTES = 4 << 10,
-    SMALL_BODY_BYTES = 2 << 10, /* copied behind the head: one block is written quicker than two */
+    SMALL_BODY_BYTES = 2 << 10, /* copied into one block, which is written quicker than several */
 };
 
 /* Set by the server: a second one would make the answer ambiguous. */
@@ -157,13 +156,13 @@ static const char *date_of(struct httpserver *server)
 }
 
 /* The digits, at the end of `space`. */
-static struct str number_text(uint64_t number, char space[NUMBER_BYTES])
+static struct str number_text(uint64_t number, unsigned base, char space[NUMBER_BYTES])
 {
     size_t at = NUMBER_BYTES;
 
     do {
-        space[--at] = (char)('0' + number % 10);
-        number /= 10;
+        space[--at] = "0123456789abcdef"[number % base];
+        number /= base;
     } while (number > 0);
     return (struct str){space + at, NUMBER_BYTES - at};
 }
@@ -233,7 +232,7 @@ static int put_head(struct exchange *exchange, const struct http_answer *answer,
     buf_clear(head);
     r = buf_append_str(head, STR("HTTP/1.1 "));
     if (r == 0)
-        r = buf_append_str(head, number_text((uint64_t)answer->status, digits));
+        r = buf_append_str(head, number_text((uint64_t)answer->status, 10, digits));
     if (r == 0)
         r = buf_append_char(head, ' ');
     if (r == 0)
@@ -245,7 +244,7 @@ static int put_head(struct exchange *exchange, const struct http_answer *answer,
     if (r == 0)
         r = append_fields(head, answer);
     if (r == 0 && length != UINT64_MAX && says_length) {
-        r = append_field(head, STR("Content-Length"), number_text(length, digits));
+        r = append_field(head, STR("Content-Length"), number_text(length, 10, digits));
     }
     if (r == 0 && exchange->is_chunked)
         r = append_field(head, STR("Transfer-Encoding"), STR("chunked"));
@@ -461,10 +460,25 @@ int exchange_upgrade(struct exchange *exchange, struct str lines, exchange_piece
     return 0;
 }
 
+/* As one block, in the server's scratch buffer. False: there is no memory for it. */
+static bool join(const struct exchange *exchange, const struct str *parts, size_t count,
+                 struct str *out_block)
+{
+    struct buf *block = &exchange->server->scratch;
+    int r = 0;
+
+    buf_clear(block);
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = buf_append_str(block, parts[i]);
+    *out_block = buf_view(block);
+    return r == 0;
+}
+
 static int write_piece(struct exchange *exchange, const struct str *parts, size_t count)
 {
-    struct str all[EXCHANGE_MAX_PARTS + 2];
+    struct str all[EXCHANGE_MAX_PARTS + 3];
     char size[NUMBER_BYTES];
+    struct str block;
     size_t total = 0;
     size_t used = 0;
     int r;
@@ -473,13 +487,18 @@ static int write_piece(struct exchange *exchange, const struct str *parts, size_
         total += parts[i].len;
     if (total == 0) /* an empty chunk would be the last one */
         return 0;
-    if (exchange->is_chunked)
-        all[used++] = (struct str){size, (size_t)snprintf(size, sizeof(size), "%zx\r\n", total)};
+    if (exchange->is_chunked) {
+        all[used++] = number_text(total, 16, size);
+        all[used++] = STR("\r\n");
+    }
     for (size_t i = 0; i < count; i++)
         all[used++] = parts[i];
     if (exchange->is_chunked)
         all[used++] = STR("\r\n");
-    r = conn_send(&exchange->conn, all, used);
+    if (used > 1 && total <= SMALL_BODY_BYTES && join(exchange, all, used, &block))
+        r = conn_send(&exchange->conn, &block, 1);
+    else
+        r = conn_send(&exchange->conn, all, used);
     for (size_t i = 0; i < used && r == 0; i++)
         exchange->sent_bytes += all[i].len;
     return r;

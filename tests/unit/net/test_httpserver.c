@@ -263,6 +263,34 @@ static void a_client_that_leaves_in_the_middle_of_an_answer(void **state)
     assert_str(buf_view(&fixture->log), "GET /watched 200 cut\n");
 }
 
+/* Short and long ones are written in different ways. */
+static void pieces_of_any_length_arrive_as_chunks(void **state)
+{
+    static const size_t sizes[] = {1, 9, 10, 15, 16, 255, 256, 2047, 2048, 2049, 5000};
+    static char text[5000];
+    int fd = ask(GET("/watched"));
+    struct exchange *exchange = fixture->waiting[0];
+
+    (void)state;
+    fixture->waiting_count = 0;
+    memset(text, 'a', sizeof(text));
+    exchange_begin(exchange, &(struct http_answer){.status = 200});
+    assert_false(answers(fd, "HTTP/1.1 200 OK\r\n"));
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const struct str parts[] = {{text, sizes[i] / 2}, {text, sizes[i] - sizes[i] / 2}};
+        cleanup_buf struct buf got = BUF_INIT(GOT_BYTES);
+        cleanup_buf struct buf wanted = BUF_INIT(GOT_BYTES);
+
+        assert_int_equal(buf_printf(&wanted, "%zx\r\n%.*s\r\n", sizes[i], (int)sizes[i], text), 0);
+        assert_int_equal(exchange_write(exchange, parts, 2), 0);
+        assert_false(http_fixture_receive(fixture, fd, &got));
+        assert_true(str_eq(buf_view(&got), buf_view(&wanted)));
+    }
+    exchange_end(exchange);
+    assert_false(answers(fd, "0\r\n\r\n"));
+    leave(fd);
+}
+
 static unsigned told_late;
 
 static void note_late(void *data)
@@ -818,7 +846,8 @@ TEST_MAIN(CASE(who_says_nothing_is_let_go_without_a_word), CASE(a_head_that_drip
           CASE(one_that_does_not_answers_nobody), CASE(who_only_stops_sending_gets_the_answer),
           CASE(a_client_may_leave_in_every_place_of_a_request),
           CASE(a_client_that_leaves_in_the_middle_of_an_answer),
-          CASE(who_asks_too_late_is_told_too), CASE(a_reader_that_stalls_is_cut_off),
+          CASE(pieces_of_any_length_arrive_as_chunks), CASE(who_asks_too_late_is_told_too),
+          CASE(a_reader_that_stalls_is_cut_off),
           CASE(a_reader_that_stalls_makes_room_when_it_is_needed),
           CASE(a_reader_that_is_slow_but_reads_is_not), CASE(pipelined_answers_wait_for_a_reader),
           CASE(a_flood_of_pipelined_requests_lets_others_in_between),
