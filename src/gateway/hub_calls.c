@@ -12,7 +12,8 @@
 
 enum {
     ID_CHARS = 21,
-    FIRST_EVENT_BYTES = 512, /* of a usual call, so that its event need not grow */
+    FIRST_EVENT_BYTES = 512,      /* of a usual call, so that its event need not grow */
+    KEPT_ANSWER_BYTES = 64 << 10, /* a larger one's memory goes when it is sent */
     MAX_EVENTS = 256,
     MAX_WHAT_BYTES = 200,
     MAX_CREDENTIAL_TEXT = 256,
@@ -465,10 +466,11 @@ static int parse(struct arena *arena, struct str body, const struct json_value *
     return json_parse(arena, body, limits, out_document, err);
 }
 
-int hub_respond(struct hub *hub, struct str key, struct str id, struct str body, struct err *err)
+/* The answer is written to `text`. */
+static int respond(struct hub *hub, struct str key, struct str id, struct str body,
+                   struct buf *text, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT((size_t)HUB_MAX_BODY_BYTES * HUB_ARENA_FACTOR);
-    cleanup_buf struct buf text = BUF_INIT(2 * HUB_MAX_BODY_BYTES);
     const struct json_limits limits = {2 * HUB_MAX_BODY_BYTES, JSON_DEFAULT_MAX_DEPTH + 8};
     const struct json_value *document;
     const struct json_value *result = NULL;
@@ -479,9 +481,9 @@ int hub_respond(struct hub *hub, struct str key, struct str id, struct str body,
     int r = parse(&arena, body, &document, err);
 
     /* About what it needs: growing step by step would copy it several times. */
-    (void)buf_reserve(&text, body.len);
+    (void)buf_reserve(text, body.len);
     if (r == 0)
-        r = read_answer(document, &text, &result, err);
+        r = read_answer(document, text, &result, err);
     if (r == 0)
         r = hub_machine_of(hub, key, &machine, err);
     if (r != 0)
@@ -491,14 +493,31 @@ int hub_respond(struct hub *hub, struct str key, struct str id, struct str body,
     if (call == NULL || call->user != machine->user)
         return err_set(err, ERR_NOT_FOUND, "Gateway request not found or already resolved");
     if (result == NULL)
-        r = json_parse(&arena, buf_view(&text), limits, &result, err);
+        r = json_parse(&arena, buf_view(text), limits, &result, err);
     if (r < 0)
         return r;
     events = call->events;
     data = call->data;
     free_call(call);
-    events->done(data, NULL, result, buf_view(&text));
+    events->done(data, NULL, result, buf_view(text));
     return 0;
+}
+
+int hub_respond(struct hub *hub, struct str key, struct str id, struct str body, struct err *err)
+{
+    /* Taken out meanwhile: whoever is told may come here again. */
+    struct buf text = hub->answer;
+    int r;
+
+    buf_init(&hub->answer, 2 * HUB_MAX_BODY_BYTES);
+    text.max = hub->answer.max;
+    buf_clear(&text);
+    r = respond(hub, key, id, body, &text, err);
+    if (text.capacity > KEPT_ANSWER_BYTES)
+        buf_done(&text);
+    buf_done(&hub->answer);
+    hub->answer = text;
+    return r;
 }
 
 struct adding_credential {

@@ -93,8 +93,17 @@ struct hub_call {
     void *data;
 };
 
+/* The key that was asked about last: each request asks about its own twice. */
+struct hub_last_key {
+    size_t len; /* 0: none */
+    char text[HUB_MAX_KEY_BYTES];
+    unsigned char digest[SHA256_BYTES];
+};
+
 struct hub {
     struct hub_config config;
+    struct hub_last_key last_key;
+    struct buf answer; /* memory for the next one */
     bool has_static_key;
     unsigned char static_digest[SHA256_BYTES];
     struct map users;    /* by the bytes of their id */

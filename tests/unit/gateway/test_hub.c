@@ -608,6 +608,91 @@ static void nobody_answers_for_another_user(void **state)
     assert_int_equal(respond(&scene, alice.key, id_in(&stream), RESULT), 0);
 }
 
+/* What the hub remembers of the last key opens nothing. */
+static void a_key_counts_in_full_whatever_was_asked_before(void **state)
+{
+    cleanup_scene struct scene scene = {.changes = 0};
+    struct init alice;
+    struct init bob;
+    struct init wrong;
+    size_t len;
+
+    (void)state;
+    open_hub(&scene, NULL);
+    alice = pair(&scene, ALICE, TOOLS("one"));
+    bob = pair(&scene, BOB, TOOLS("one"));
+    len = strlen(alice.key);
+    for (size_t i = 0; i < 2; i++) {
+        wrong = alice;
+        wrong.key[len - 1] = wrong.key[len - 1] == 'x' ? 'y' : 'x';
+        assert_int_equal(hub_check_key(scene.hub, str_from(alice.key), NULL), 0);
+        assert_int_equal(hub_check_key(scene.hub, str_from(wrong.key), NULL), ERR_GATEWAY_DENIED);
+        assert_int_equal(hub_check_key(scene.hub, str_from(bob.key), NULL), 0);
+        wrong.key[len - 1] = '\0';
+        assert_int_equal(hub_check_key(scene.hub, str_from(alice.key), NULL), 0);
+        assert_int_equal(hub_check_key(scene.hub, str_from(wrong.key), NULL), ERR_GATEWAY_DENIED);
+    }
+    assert_int_equal(hub_check_key(scene.hub, str_from(alice.key), NULL), 0);
+    hub_dismiss(scene.hub, ALICE);
+    assert_int_equal(hub_check_key(scene.hub, str_from(alice.key), NULL), ERR_GATEWAY_DENIED);
+}
+
+/* A call whose answer brings the answer to another one. */
+struct chained {
+    struct scene *scene;
+    const char *key;
+    char next[25];
+    char text[TEXT_BYTES];
+};
+
+static void answer_next(void *data, const struct err *err, const struct json_value *result,
+                        struct str text)
+{
+    struct chained *chained = data;
+
+    assert_null(err);
+    assert_non_null(result);
+    assert_int_equal(respond(chained->scene, chained->key, str_from(chained->next),
+                             "{\"result\":{\"content\":[]}}"),
+                     0);
+    snprintf(chained->text, sizeof(chained->text), "%.*s", STR_ARG(text));
+}
+
+static void an_answer_inside_of_another_does_not_touch_it(void **state)
+{
+    static const struct hub_call_events events = {.done = answer_next};
+    cleanup_arena struct arena arena = ARENA_INIT(1 << 20);
+    cleanup_scene struct scene scene = {.changes = 0};
+    const struct json_value *arguments;
+    struct stream stream = {.count = 0};
+    struct init init;
+    struct chained chained;
+    struct outcome outcome;
+    uint64_t number;
+
+    (void)state;
+    open_hub(&scene, NULL);
+    assert_int_equal(json_parse(&arena, STR("{}"), JSON_LIMITS_DEFAULT, &arguments, NULL), 0);
+    init = pair(&scene, ALICE, TOOLS("one"));
+    chained = (struct chained){.scene = &scene, .key = init.key};
+    assert_int_equal(open_stream(&scene, init.key, &stream), 0);
+    for (size_t i = 0; i < 2; i++) { /* the second time, with memory that is used again */
+        assert_int_equal(call(&scene, ALICE, "one", "{}", &outcome), 0);
+        snprintf(chained.next, sizeof(chained.next), "%.*s", STR_ARG(id_in(&stream)));
+        assert_int_equal(hub_call(scene.hub,
+                                  &(struct hub_call_request){.user = ALICE,
+                                                             .groups = TOOLSET_ALL_GROUPS,
+                                                             .tool = STR("one"),
+                                                             .arguments = arguments},
+                                  &events, &chained, &number, NULL),
+                         0);
+        assert_int_equal(respond(&scene, init.key, id_in(&stream), RESULT), 0);
+        assert_string_equal(chained.text, "{\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}");
+        assert_int_equal(outcome.count, 1);
+        assert_string_equal(outcome.text, "{\"content\":[]}");
+    }
+}
+
 static void agents_cannot_answer_for_the_user(void **state)
 {
     cleanup_scene struct scene scene = {.changes = 0};
@@ -1086,6 +1171,8 @@ TEST_MAIN(cmocka_unit_test(a_token_pairs_once),
           cmocka_unit_test(calls_fail_when_the_machine_does_not_come_back),
           cmocka_unit_test(a_call_and_its_answer),
           cmocka_unit_test(nobody_answers_for_another_user),
+          cmocka_unit_test(a_key_counts_in_full_whatever_was_asked_before),
+          cmocka_unit_test(an_answer_inside_of_another_does_not_touch_it),
           cmocka_unit_test(agents_cannot_answer_for_the_user),
           cmocka_unit_test(results_have_only_what_belongs_there),
           cmocka_unit_test(calls_time_out_by_dialect),
