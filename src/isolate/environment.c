@@ -88,9 +88,14 @@ static struct str name_of(const char *variable)
 static bool is_listed(struct str name)
 {
     for (size_t i = 0; i < array_size(kept); i++) {
-        struct str row = str_from(kept[i]);
-        bool goes_on = row.ptr[row.len - 1] == '*';
+        struct str row;
+        bool goes_on;
 
+        /* Most rows begin with another letter. */
+        if (name.len == 0 || name.ptr[0] != kept[i][0])
+            continue;
+        row = str_from(kept[i]);
+        goes_on = row.ptr[row.len - 1] == '*';
         row.len -= goes_on ? 1 : 0;
         if (goes_on ? str_starts_with(name, row) : str_eq(name, row))
             return true;

@@ -17,7 +17,7 @@ static void cut_last(char *path)
 
 bool leads_find_existing(const char *path, char out_found[PATH_MAX], size_t *out_len)
 {
-    char above[PATH_MAX];
+    __attribute__((uninitialized)) char above[PATH_MAX];
 
     if (snprintf(above, sizeof(above), "%s", path) >= PATH_MAX)
         return false;

@@ -53,8 +53,8 @@ static bool has_dots(const char *rest)
 static void add(struct ownplaces *places, const char *folder, const char *name, bool needs_parent)
 {
     struct ownplace *place = &places->items[places->count];
-    char path[PATH_MAX];
-    char found[PATH_MAX];
+    __attribute__((uninitialized)) char path[PATH_MAX];
+    __attribute__((uninitialized)) char found[PATH_MAX];
     size_t len;
 
     if (folder == NULL || folder[0] != '/' ||

@@ -134,6 +134,9 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
         *out_box = steal_ptr(&box);
         return 0;
     }
+    box->places = calloc(plan->place_count + 1, sizeof(*box->places));
+    if (box->places == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
     for (size_t i = 0; i < plan->place_count; i++) {
         r = add_place(box, &plan->places[i], err);
         if (r < 0)
@@ -155,6 +158,7 @@ void box_free(struct box *box)
         return;
     for (size_t i = 0; i < box->place_count; i++)
         free(box->places[i].path);
+    free(box->places);
     free(box->home);
     free(box->real_home);
     free(box);

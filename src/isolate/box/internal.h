@@ -100,7 +100,7 @@ struct box_git_user {
 };
 
 struct box {
-    struct box_own_place places[BOX_MAX_PLACES];
+    struct box_own_place *places;
     size_t place_count;
     char *home; /* as it was given, and without links; or NULL */
     char *real_home;

@@ -48,7 +48,7 @@ static int put(struct places *places, const char *path, enum box_access access, 
 static int add(struct places *places, const char *path, enum box_access access, uint64_t grant,
                struct err *err)
 {
-    char found[PATH_MAX];
+    __attribute__((uninitialized)) char found[PATH_MAX];
 
     if (realpath(path, found) == NULL) {
         int errno_value = errno;
@@ -132,7 +132,7 @@ static bool hide_behind_links(struct places *places, size_t named, const char *p
                               struct err *err)
 {
     cleanup_fd int fd = -1;
-    char found[PATH_MAX];
+    __attribute__((uninitialized)) char found[PATH_MAX];
     struct stat about;
 
     /* Few of them are there, and to hear that from stat takes half as long. */
@@ -197,7 +197,7 @@ static bool may_exist(const struct places_names *names, const char *path)
 static bool may_exist_in(const char *home, const char *path, const struct places_names *names,
                          struct places_names *config_names)
 {
-    char folder[PATH_MAX];
+    __attribute__((uninitialized)) char folder[PATH_MAX];
 
     if (!may_exist(names, path))
         return false;
@@ -226,7 +226,7 @@ static int hide_in(struct places *places, size_t named, const char *home, struct
     if (home != NULL)
         read_names(home, &places->home_names);
     for (size_t i = 0; i < secrets_count && r == 0; i++) {
-        char path[PATH_MAX];
+        __attribute__((uninitialized)) char path[PATH_MAX];
 
         if ((secrets[i].path[0] == '/') == (home == NULL) &&
             snprintf(path, sizeof(path), "%s%s%s", home != NULL ? home : "",
@@ -380,7 +380,7 @@ int places_show_toolchains(struct places *places, const char *home, struct err *
     read_names(home, &places->home_names);
     for (size_t i = 0; i < toolchains_count; i++) {
         cleanup_fd int fd = -1;
-        char path[PATH_MAX];
+        __attribute__((uninitialized)) char path[PATH_MAX];
         struct stat about;
         int r;
 

@@ -30,6 +30,14 @@ struct places {
     struct box_place items[BOX_MAX_PLACES];
 };
 
+/* Most of it is never used, so clearing all of it would take longer than filling it. */
+static inline void places_init(struct places *places, struct arena *arena)
+{
+    places->arena = arena;
+    places->home_names.folder[0] = '\0';
+    places->count = 0;
+}
+
 #define PLACES_INIT(of_arena)                                                                      \
     {                                                                                              \
         .arena = (of_arena)                                                                        \

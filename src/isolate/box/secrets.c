@@ -165,7 +165,7 @@ static bool read_line(struct str line, uid_t uid, char out_home[PATH_MAX])
 bool secrets_find_home(uid_t uid, char out_home[PATH_MAX])
 {
     cleanup_file FILE *file = fopen("/etc/passwd", "re");
-    char line[PATH_MAX + 1024];
+    __attribute__((uninitialized)) char line[PATH_MAX + 1024];
 
     while (file != NULL && fgets(line, sizeof(line), file) != NULL)
         if (read_line(str_from(line), uid, out_home))

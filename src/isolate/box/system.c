@@ -157,7 +157,7 @@ struct root {
 static int make_parents(const struct root *root, const char *path)
 {
     const char *last = strrchr(path, '/');
-    char so_far[BOX_PATH_BYTES];
+    __attribute__((uninitialized)) char so_far[BOX_PATH_BYTES];
 
     if (last == NULL)
         return 0;
@@ -175,7 +175,7 @@ static int make_parents(const struct root *root, const char *path)
 
 static int copy_link(const struct root *root, const char *path)
 {
-    char target[BOX_PATH_BYTES];
+    __attribute__((uninitialized)) char target[BOX_PATH_BYTES];
     ssize_t len = readlinkat(root->old, path, target, sizeof(target) - 1);
 
     if (len < 0)
@@ -190,7 +190,7 @@ static int copy_link(const struct root *root, const char *path)
  */
 static int copy_file(const struct root *root, const char *path, bool *out_is_done)
 {
-    char content[COPIED_BYTES + 1];
+    __attribute__((uninitialized)) char content[COPIED_BYTES + 1];
     cleanup_fd int from = openat(root->old, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     cleanup_fd int to = -1;
     ssize_t len;
@@ -308,7 +308,7 @@ static int show_in(struct box_build *build, const struct root *root, const char 
         return ENOMEM;
     }
     while (r == 0 && (entry = readdir(dir)) != NULL) {
-        char path[NAME_MAX + 8];
+        __attribute__((uninitialized)) char path[NAME_MAX + 8];
         mode_t type;
 
         if (links_only ? entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/gatehouse/sandbox.h"
 
-#include <assert.h>
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static int add_list(struct places *places, const struct option_values *values, s
  */
 static int hide_own_places(struct places *places, struct err *err)
 {
-    __attribute__((uninitialized)) struct ownplaces own;
+    static struct ownplaces own; /* large, and only what is used of it costs memory */
     size_t named = places->count;
     int r = 0;
 
@@ -91,13 +92,24 @@ static int hide_own_places(struct places *places, struct err *err)
     return r;
 }
 
+static int find_here(struct arena *arena, const char **out_cwd, struct err *err)
+{
+    __attribute__((uninitialized)) char found[PATH_MAX];
+    int r = realpath(".", found) == NULL ? err_from_errno(errno) : 0;
+
+    if (r == ERR_NOT_FOUND)
+        return err_set(err, r, "the current directory no longer exists");
+    if (r < 0)
+        return err_set(err, r, "cannot use the current directory: %s", err_errno_text(errno));
+    *out_cwd = arena_copy(arena, str_from(found));
+    return *out_cwd != NULL ? 0 : err_set_plain(err, arena->error);
+}
+
 /* Named places override the current directory, and what is hidden by default. */
 static int gather_places(const struct option_values *values, struct places *places,
                          const char **out_cwd, struct err *err)
 {
     const char *home = getenv("HOME");
-    struct places here = PLACES_INIT(places->arena);
-    struct err why = ERR_INIT;
     int r = add_list(places, values, SANDBOX_OPTION_HIDE, BOX_HIDDEN, err);
 
     if (r == 0)
@@ -108,13 +120,9 @@ static int gather_places(const struct option_values *values, struct places *plac
         r = hide_own_places(places, err);
     if (r < 0)
         return r;
-    r = places_add(&here, ".", BOX_READ, &why);
+    r = find_here(places->arena, out_cwd, err);
     if (r < 0)
-        return r == ERR_NOT_FOUND
-                   ? err_set(err, r, "the current directory no longer exists")
-                   : err_set(err, r, "cannot use the current directory: %s", why.message);
-    assert(here.count == 1);
-    *out_cwd = here.items[0].path;
+        return r;
     if (strcmp(*out_cwd, "/") != 0 && !places_holds_home(*out_cwd, home))
         r = places_add(places, *out_cwd, BOX_READ, err);
     if (r == 0)
@@ -255,7 +263,7 @@ static int run(struct arena *arena, const struct option_values *values, struct e
 
     if (places == NULL || command.argv == NULL)
         return err_set_plain(err, arena->error);
-    *places = (struct places)PLACES_INIT(arena);
+    places_init(places, arena);
     r = gather_places(values, places, &command.cwd, err);
     if (r == 0)
         r = hide_second_names(arena, places, &command, err);
