@@ -54,6 +54,11 @@ static int compare_rules(const void *a_pointer, const void *b_pointer)
     return a < b ? -1 : a > b;
 }
 
+static bool is_any_bit(const struct seccomp_test *test)
+{
+    return test->value == SECCOMP_ANY_BIT && test->mask > 0 && test->mask <= UINT32_MAX;
+}
+
 static bool is_sound(const struct seccomp_rule *rule)
 {
     if (rule->first > rule->last || rule->last >= SECCOMP_NUMBERS_END)
@@ -63,7 +68,7 @@ static bool is_sound(const struct seccomp_rule *rule)
     for (size_t i = 0; i < rule->test_count; i++) {
         const struct seccomp_test *test = &rule->tests[i];
 
-        if (test->argument >= ARGUMENTS || (test->value & ~test->mask) != 0)
+        if (test->argument >= ARGUMENTS || ((test->value & ~test->mask) != 0 && !is_any_bit(test)))
             return false;
     }
     return true;
@@ -189,12 +194,18 @@ static size_t test_half(struct compiler *c, const struct seccomp_test *test, uns
                         size_t yes, size_t no)
 {
     uint32_t mask = (uint32_t)(test->mask >> (32 * half));
+    uint32_t value = (uint32_t)(test->value >> (32 * half));
 
     if (mask == 0)
         return yes;
-    compare(c, BPF_JEQ, (uint32_t)(test->value >> (32 * half)), yes, no);
-    if (mask != UINT32_MAX)
-        put(c, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
+    /* One step instead of two, also where a single bit must be set. */
+    if (is_any_bit(test) || (value == mask && (mask & (mask - 1)) == 0)) {
+        compare(c, BPF_JSET, mask, yes, no);
+    } else {
+        compare(c, BPF_JEQ, value, yes, no);
+        if (mask != UINT32_MAX)
+            put(c, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
+    }
     return load(c, offsetof(struct seccomp_data, args) + test->argument * sizeof(uint64_t) +
                        half * sizeof(uint32_t));
 }

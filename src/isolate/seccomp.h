@@ -36,6 +36,9 @@ enum {
  */
 #define SECCOMP_NUMBERS_END UINT32_C(0x40000000)
 
+/* A value that means: true if any bit of the mask is set, which must lie in the low 32 bits. */
+#define SECCOMP_ANY_BIT UINT64_MAX
+
 /* True if (argument & mask) == value. A mask within 32 bits checks no others. */
 struct seccomp_test {
     unsigned argument; /* 0 to 5 */

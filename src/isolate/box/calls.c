@@ -149,9 +149,10 @@ CALLS(X, L)
 /* O_TMPFILE without O_DIRECTORY, by which the kernel knows it; the same number on both machines. */
 #define A_TMPFILE UINT64_C(020000000)
 
+#define SET_ID (S_ISUID | S_ISGID)
+
 /* A file that is created with a set-id bit; the mode is the argument behind the flags. */
 #define BORN(call, flags, how)                                                                     \
-    {call, {0, 0, EPERM_, 2, {{(flags), (how), (how)}, {(flags) + 1, S_ISUID, S_ISUID}}}},         \
     {                                                                                              \
         call,                                                                                      \
         {                                                                                          \
@@ -159,7 +160,7 @@ CALLS(X, L)
             {                                                                                      \
                 {(flags), (how), (how)},                                                           \
                 {                                                                                  \
-                    (flags) + 1, S_ISGID, S_ISGID                                                  \
+                    (flags) + 1, SET_ID, SECCOMP_ANY_BIT                                           \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -191,12 +192,9 @@ static const struct {
     BORN(CALL_open, 1, A_TMPFILE),
     BORN(CALL_openat, 2, O_CREAT),
     BORN(CALL_openat, 2, A_TMPFILE),
-    {CALL_creat, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
-    {CALL_creat, {0, 0, EPERM_, 1, {{1, S_ISGID, S_ISGID}}}},
-    {CALL_mknod, {0, 0, EPERM_, 1, {{1, S_ISUID, S_ISUID}}}},
-    {CALL_mknod, {0, 0, EPERM_, 1, {{1, S_ISGID, S_ISGID}}}},
-    {CALL_mknodat, {0, 0, EPERM_, 1, {{2, S_ISUID, S_ISUID}}}},
-    {CALL_mknodat, {0, 0, EPERM_, 1, {{2, S_ISGID, S_ISGID}}}},
+    {CALL_creat, {0, 0, EPERM_, 1, {{1, SET_ID, SECCOMP_ANY_BIT}}}},
+    {CALL_mknod, {0, 0, EPERM_, 1, {{1, SET_ID, SECCOMP_ANY_BIT}}}},
+    {CALL_mknodat, {0, 0, EPERM_, 1, {{2, SET_ID, SECCOMP_ANY_BIT}}}},
     /* It hides its mode in memory: as on a kernel without it. */
     {CALL_openat2, {0, 0, ENOSYS_, 0, {{0}}}},
 
@@ -241,8 +239,7 @@ static const struct seccomp_rule in_own_networks[] = {
 
 struct list {
     size_t count;
-    struct seccomp_rule
-        rules[CALL_COUNT + array_size(ruled) + array_size(in_own_networks) + 2 + 2 * 4];
+    struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + array_size(in_own_networks) + 2 + 4];
 };
 
 static void add(struct list *list, int number, struct seccomp_rule rule)
@@ -259,23 +256,22 @@ static const struct {
     unsigned mode_at;
 } mode_changes[] = {{CALL_chmod, 1}, {CALL_fchmod, 1}, {CALL_fchmodat, 2}};
 
-static void refuse_bit(struct list *list, int number, unsigned mode_at, uint64_t bit)
+static void refuse_bits(struct list *list, int number, unsigned mode_at)
 {
     add(list, number,
         (struct seccomp_rule){
-            .answer = EPERM_, .test_count = 1, .tests = {{(uint8_t)mode_at, bit, bit}}});
+            .answer = EPERM_, .test_count = 1, .tests = {{mode_at, SET_ID, SECCOMP_ANY_BIT}}});
 }
 
 /*
  * A set-id program would remain after the sandbox. Directories may have the set-group-ID bit for
  * good reasons, but look the same here; they still inherit it.
  */
-static void refuse_set_id(struct list *list, enum seccomp_machine machine, uint64_t bit)
+static void refuse_set_id(struct list *list, enum seccomp_machine machine)
 {
     for (size_t i = 0; i < array_size(mode_changes); i++)
-        refuse_bit(list, calls[mode_changes[i].call].numbers[machine], mode_changes[i].mode_at,
-                   bit);
-    refuse_bit(list, FCHMODAT2, 2, bit);
+        refuse_bits(list, calls[mode_changes[i].call].numbers[machine], mode_changes[i].mode_at);
+    refuse_bits(list, FCHMODAT2, 2);
 }
 
 /*
@@ -310,8 +306,7 @@ int box_calls_compile(enum seccomp_machine machine, bool holds_sandboxes,
     for (size_t i = 0; i < array_size(in_own_networks) && holds_sandboxes; i++)
         add(&list, calls[CALL_setsockopt].numbers[machine], in_own_networks[i]);
     add(&list, OPEN_TREE_ATTR, (struct seccomp_rule){.answer = EPERM_});
-    refuse_set_id(&list, machine, S_ISUID);
-    refuse_set_id(&list, machine, S_ISGID);
+    refuse_set_id(&list, machine);
     list.rules[list.count++] = (struct seccomp_rule){
         .first = LAST_KNOWN + 1, .last = SECCOMP_NUMBERS_END - 1, .answer = ENOSYS_};
     policy.rule_count = list.count;

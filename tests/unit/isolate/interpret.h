@@ -38,6 +38,9 @@ static inline uint32_t run_program(const struct seccomp_program *program,
         case BPF_JMP | BPF_JGE | BPF_K:
             at += a >= step->k ? step->jt : step->jf;
             break;
+        case BPF_JMP | BPF_JSET | BPF_K:
+            at += (a & step->k) != 0 ? step->jt : step->jf;
+            break;
         case BPF_JMP | BPF_JA:
             at += step->k;
             break;

@@ -13,12 +13,20 @@ enum { OWN_PID = 4711 };
 
 /* ---- Two readings of one filter: what the rules say, and what the program does ---- */
 
+static bool is_true(const struct seccomp_test *test, const struct seccomp_data *call)
+{
+    uint64_t bits = call->args[test->argument] & test->mask;
+
+    return test->value == SECCOMP_ANY_BIT && test->mask <= UINT32_MAX ? bits != 0
+                                                                      : bits == test->value;
+}
+
 static bool does_hold(const struct seccomp_rule *rule, const struct seccomp_data *call)
 {
     if ((uint32_t)call->nr < rule->first || (uint32_t)call->nr > rule->last)
         return false;
     for (size_t i = 0; i < rule->test_count; i++)
-        if ((call->args[rule->tests[i].argument] & rule->tests[i].mask) != rule->tests[i].value)
+        if (!is_true(&rule->tests[i], call))
             return false;
     return true;
 }
@@ -114,6 +122,23 @@ static uint32_t next_number(uint32_t *seed)
     return *seed >> 8;
 }
 
+/* A value in one half or both, or bits: one, several of them together, or any of them. */
+static struct seccomp_test make_test(uint32_t *seed)
+{
+    struct seccomp_test test = {.argument = next_number(seed) % 6,
+                                .mask = next_number(seed) % 2 == 0 ? UINT64_MAX : 0xffffffff,
+                                .value = next_number(seed) % 3};
+    uint32_t kind = next_number(seed) % 4;
+
+    if (kind < 2) {
+        test.mask = test.value = UINT64_C(1) << (32 * kind + next_number(seed) % 2);
+    } else if (kind == 2) {
+        test.mask = 1 + next_number(seed) % 3;
+        test.value = next_number(seed) % 2 == 0 ? SECCOMP_ANY_BIT : test.mask;
+    }
+    return test;
+}
+
 static size_t make_rules(uint32_t *seed, struct seccomp_rule *out_rules, size_t max)
 {
     size_t count = 0;
@@ -126,9 +151,7 @@ static size_t make_rules(uint32_t *seed, struct seccomp_rule *out_rules, size_t 
             rule.answer = SECCOMP_RET_ERRNO | (1 + next_number(seed) % 3);
             rule.test_count = 1 + next_number(seed) % SECCOMP_MAX_TESTS;
             for (size_t t = 0; t < rule.test_count; t++) {
-                rule.tests[t].argument = next_number(seed) % 6;
-                rule.tests[t].mask = next_number(seed) % 2 == 0 ? UINT64_MAX : 0xffffffff;
-                rule.tests[t].value = next_number(seed) % 3;
+                rule.tests[t] = make_test(seed);
             }
             out_rules[count++] = rule;
         }
@@ -227,6 +250,13 @@ static void wrong_rules_are_refused(void **state)
         {{.first = 1, .last = 1, .test_count = 1, .tests = {{.argument = 6}}},
          {.first = 9, .last = 9}},
         {{.first = 1, .last = 1, .test_count = 1, .tests = {{.mask = 1, .value = 2}}},
+         {.first = 9, .last = 9}},
+        {{.first = 1, .last = 1, .test_count = 1, .tests = {{.value = SECCOMP_ANY_BIT}}},
+         {.first = 9, .last = 9}},
+        {{.first = 1,
+          .last = 1,
+          .test_count = 1,
+          .tests = {{.mask = UINT64_C(1) << 32, .value = SECCOMP_ANY_BIT}}},
          {.first = 9, .last = 9}},
         {{.first = 1, .last = 1, .test_count = 1}, {.first = 1, .last = 2}},
     };
