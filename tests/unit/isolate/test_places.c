@@ -190,10 +190,10 @@ static void what_was_moved_out_of_the_home_counts_too(void **state)
     unsetenv("XDG_CONFIG_HOME");
 }
 
-static int bind_at(const char *path)
+static int bind_at(int type, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
     assert_true(fd >= 0);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
@@ -208,18 +208,28 @@ static void sockets_of_the_host_are_hidden_but_for_writable_places(void **state)
     const struct place *place = *state;
     char outside[PLACE_PATH_BYTES + 16];
     char inside[PLACE_PATH_BYTES + 16];
-    int fds[2];
+    char listening[PLACE_PATH_BYTES + 16];
+    char gone[PLACE_PATH_BYTES + 16];
+    int fds[4];
     size_t at;
 
     snprintf(outside, sizeof(outside), "%s/s", place->outside);
     snprintf(inside, sizeof(inside), "%s/s", place->inside);
-    fds[0] = bind_at(outside);
-    fds[1] = bind_at(inside);
+    snprintf(listening, sizeof(listening), "%s/listening", place->outside);
+    snprintf(gone, sizeof(gone), "%s/gone", place->outside);
+    fds[0] = bind_at(SOCK_DGRAM, outside);
+    fds[1] = bind_at(SOCK_DGRAM, inside);
+    fds[2] = bind_at(SOCK_STREAM, listening);
+    assert_int_equal(listen(fds[2], 1), 0);
+    fds[3] = bind_at(SOCK_SEQPACKET, gone);
+    assert_int_equal(unlink(gone), 0);
     assert_int_equal(places_add(&places, place->outside, BOX_READ, NULL), 0);
     assert_int_equal(places_add(&places, place->inside, BOX_WRITE, NULL), 0);
     assert_int_equal(places_hide_sockets(&places, NULL), 0);
     assert_int_equal(find(&places, outside, &at)->access, BOX_HIDDEN);
+    assert_int_equal(find(&places, listening, &at)->access, BOX_HIDDEN);
     assert_null(find(&places, inside, &at));
+    assert_null(find(&places, gone, &at));
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         close(fds[i]);
 }
