@@ -254,6 +254,17 @@ class Ends(WorkspaceScene):
             return None
         return result["structuredContent"]
 
+    def test_a_companion_that_dies_takes_its_workspaces_off_the_page(self):
+        server, host, _ = self.begin()
+        browser = server.log_in()
+        shown = lambda: server.ask("GET", "/api/state", None, browser)[2]["workspaces"]
+        self.assertEqual(len(shown()), 2)
+        os.kill(host, signal.SIGKILL)
+        wait_until(lambda: shown() == [], "the page lists none")
+        another = Agent(server, self.key(name="another"))
+        wait_until(lambda: self.works(another), "another one works")
+        wait_until(lambda: len(self.sandboxes()) == 1, "the dead ones' workspaces end")
+
     def test_a_companion_that_dies_is_started_again(self):
         server, host, agent = self.begin()
         killed = []

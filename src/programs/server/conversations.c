@@ -128,6 +128,12 @@ static void lose(struct seat *seat)
         if (&all->seats[conversation->provider] == seat)
             conversation->is_lost = true;
     }
+    list_each (node, &all->all) {
+        const struct conversation *conversation = list_entry(node, struct conversation, node);
+
+        if (conversation->is_lost)
+            tell(all, conversation->user);
+    }
 }
 
 /* The client's callback: also for each call that fails, so that one of them tries it again. */
@@ -383,7 +389,7 @@ void conversations_write(const struct conversations *conversations, int64_t user
     list_each (node, &conversations->all) {
         const struct conversation *conversation = list_entry(node, struct conversation, node);
 
-        if (conversation->user != user)
+        if (conversation->user != user || conversation->is_lost)
             continue;
         json_begin_object(json);
         json_put_int(json, STR("id"), (int64_t)conversation->number);
