@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/rand.h"
 #include "base/secret.h"
 #include "base/streams.h"
@@ -83,10 +84,12 @@ static pid_t start_child(const char *program, const char *const *words, int out_
 
 /* ---- the server ---- */
 
-/* Passes on what it prints, up to its address: it serves when it has printed that. */
-static bool read_address(int fd, char out_url[LINE_BYTES])
+/* Passes on what it prints, up to its address: it serves when it has printed that. Of the line
+ * with the address, what matters here. */
+static bool read_address(int fd, const char *folder, char out_url[LINE_BYTES])
 {
     const char mark[] = "running at ";
+    char shown[LINE_BYTES + PRINTABLE_CUT_BYTES];
     char line[LINE_BYTES];
     size_t len = 0;
 
@@ -96,14 +99,16 @@ static bool read_address(int fd, char out_url[LINE_BYTES])
         if (line[len++] != '\n')
             continue;
         line[len] = '\0';
-        fputs(line, stdout);
         found = strstr(line, mark);
         if (found != NULL) {
             snprintf(out_url, LINE_BYTES, "%s", found + strlen(mark));
             out_url[strcspn(out_url, " \n")] = '\0';
+            printable_cut(str_from(folder), PRINTABLE_LINE, shown, LINE_BYTES);
+            printf("Gatehouse is running at %s for %s\n", out_url, shown);
             fflush(stdout);
             return true;
         }
+        fputs(line, stdout);
         len = 0;
     }
     return false;
@@ -212,7 +217,7 @@ static int start_both(const struct option_values *values, struct children *child
     children->server = start_child(SERVE_PROGRAM, server, pipe_fds[1]);
     close(pipe_fds[1]);
     children->output = pipe_fds[0];
-    if (children->server > 0 && read_address(pipe_fds[0], url))
+    if (children->server > 0 && read_address(pipe_fds[0], folder, url))
         children->daemon = start_child(CONNECT_PROGRAM, daemon, -1);
     return 0;
 }

@@ -190,13 +190,13 @@ static int tell_owner(struct program *program, struct err *err)
 
     if (r < 0)
         return err_set(err, r, "cannot save a login link: %s", err_text(r));
-    printf("Open its page (this link works once, within 15 minutes): %s/login?token=%.*s\n", url,
-           STR_ARG(secret_reveal(&login))); /* to the user who started us */
+    printf("Open its page (this link works once, within 15 minutes):\n    %s/login?token=%.*s\n",
+           url, STR_ARG(secret_reveal(&login))); /* to the user who started us */
     /* A machine with the key of the environment needs no token. */
     if (!front_has_machine(program->front) && getenv(SERVE_STATIC_KEY_ENV) == NULL) {
         r = front_link(program->front, &link, err);
         if (r == 0)
-            printf("Connect a folder (within 5 minutes): gatehouse connect %s %s DIR\n", url,
+            printf("Connect a folder (within 5 minutes):\n    gatehouse connect %s %s DIR\n", url,
                    link.token);
         secret_wipe(&link, sizeof(link));
     }
