@@ -235,6 +235,8 @@ const cases = {
 
   async "a login link works once, and nobody else gets in"() {
     const scene = await (await new Scene("login").serve()).browse();
+    await scene.page.goto(scene.login); // again, by who is signed in
+    await scene.see("Connect a machine");
     const other = await browser.newContext();
     const page = await other.newPage();
     assert.equal((await page.goto(scene.login)).status(), 403);
@@ -428,7 +430,7 @@ const cases = {
   async "the explorer shows, creates, renames, deletes"() {
     const scene = await all("files", "--permission-filesystem-write", "allow");
     await scene.go("/files");
-    await scene.page.getByRole("button", { name: "▸ src" }).click();
+    await scene.page.getByRole("button", { name: "src", exact: true }).click();
     await scene.click("cart.ts");
     await scene.page.locator(".hl-c", { hasText: "The cart" }).waitFor();
     await scene.page.screenshot({ path: `${pictures}/files.png` });
@@ -462,7 +464,7 @@ const cases = {
     await scene.go("/agents");
     await scene.page.getByRole("textbox", { name: "Name" }).fill("robot");
     await scene.click("Create key");
-    const text = await scene.page.locator(".result pre").textContent();
+    const text = await scene.page.locator("pre.result").textContent();
     const key = text.match(/gha_\w+/)[0];
     await scene.page.screenshot({ path: `${pictures}/agents.png` });
     const call = (name, args) => fetch(`${scene.url}/mcp`, {
@@ -503,7 +505,7 @@ const cases = {
     await scene.page.getByRole("checkbox", { name: "Browser" }).waitFor({ state: "hidden" });
     await scene.page.getByRole("group", { name: "Asks you first" }).getByRole("checkbox", { name: "Commands" }).check();
     await scene.click("Create key");
-    const key = (await scene.page.locator(".result pre").textContent()).match(/gha_\w+/)[0];
+    const key = (await scene.page.locator("pre.result").textContent()).match(/gha_\w+/)[0];
     await scene.see("Read files, Change files, Commands, in a workspace (n8n-sandbox); asks you first: Commands");
     const transport = new StreamableHTTPClientTransport(new URL(`${scene.url}/mcp`), { requestInit: { headers: { Authorization: `Bearer ${key}` } } });
     const client = new Client({ name: "builder", version: "1" });
@@ -567,7 +569,7 @@ const cases = {
     await scene.go("/activity");
     await scene.page.locator(".entry", { hasText: "read_file" }).first().waitFor();
     await scene.page.locator(".entry", { hasText: "<img src=x onerror=window.hurt=1> ... (127.0.0.1)" }).first().waitFor();
-    await scene.page.locator(".entry", { hasText: "mode: Read files, allow" }).first().waitFor();
+    await scene.page.locator(".entry", { hasText: "Read files: allow" }).first().waitFor();
     await scene.go("/agents");
     const row = scene.page.locator("tr", { hasText: "& Sons" });
     await row.getByText("Read files").waitFor();
@@ -791,7 +793,12 @@ const cases = {
   async "it finds a daemon that waits on this computer"() {
     const scene = await (await new Scene("probe").serve()).browse();
     scene.daemon = await start(["connect", scene.url, "--dir", scene.folder, "--auto-confirm", "--non-interactive"], /waiting on the local port/);
-    // With the token, the page is drawn anew.
+    await scene.see("is connected");
+    // After a disconnect it waits for a click, also when it is loaded again.
+    await scene.click("Disconnect");
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
+    await scene.see("Connect a machine");
+    await scene.page.reload();
     await scene.page.locator(".command code").first().waitFor();
     await scene.click("Look for it on this computer");
     await scene.see("is connected");

@@ -40,7 +40,7 @@ export function account(main) {
                 },
               }, "End")))))));
     } catch (problem) {
-      list.replaceChildren(h("p", { class: "chip bad" }, problem.message));
+      list.replaceChildren(h("p", { class: "problem" }, problem.message));
     }
   }
 

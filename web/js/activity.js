@@ -2,7 +2,7 @@
 // like ten.
 import { callsChart, duration, latencyChart, outcomesChart } from "./charts.js";
 import { clock, empty, h, sheet } from "./dom.js";
-import { CHOICES, groupName, outcomeChip } from "./home.js";
+import { CHOICES, groupName, outcomeChip, outcomeName } from "./home.js";
 import { running } from "./running.js";
 import { loadCalls, state } from "./store.js";
 
@@ -11,12 +11,12 @@ const CHARTS_MS = 500;
 let filter = "";
 
 function matches(call, words) {
-  const text = `${call.tool} ${call.agent ?? ""} ${call.what ?? ""} ${call.outcome ?? "running"} ${call.error ?? ""} ${call.decision ?? ""} ${call.rule ?? ""}`.toLowerCase();
+  const text = `${call.tool} ${call.agent ?? ""} ${call.what ?? ""} ${outcomeName(call)} ${call.outcome} ${call.error ?? ""} ${call.decision ?? ""} ${call.rule ?? ""}`.toLowerCase();
   return words.every((word) => text.includes(word));
 }
 
 const DECIDERS = {
-  "allow-rule": "allowed by rule", "deny-rule": "denied by rule", "session-rule": "for this session", mode: "mode", user: "your answer", nobody: "nobody to ask",
+  "allow-rule": "allowed by rule", "deny-rule": "denied by rule", "session-rule": "for this session", mode: "mode", user: "your answer", nobody: "nobody answered",
   protected: "protected folder", malformed: "no valid name", grant: "folder's rights", default: "default",
 };
 
@@ -25,19 +25,19 @@ function decider(call) {
   if (!call.decision) return undefined;
   const kind = DECIDERS[call.decision] ?? call.decision;
   const [, group, mode] = (call.decision === "mode" && call.rule?.match(/^(\w+): (\w+)$/)) || [];
-  if (group) return `mode: ${groupName(group)}, ${mode}`;
+  if (group) return `${groupName(group)}: ${mode}`;
   return call.rule ? `${kind}: ${CHOICES[call.rule]?.toLowerCase() ?? call.rule}` : kind;
 }
 
 function show(call) {
   sheet(call.tool, h("dl", { class: "facts" },
-    [["When", new Date(call.at).toLocaleString()], ["Who", call.agent], ["What", call.what], ["Outcome", call.outcome ?? "running"], ["Decided by", decider(call)], ["Took", duration(call.ms)], ["Why", call.error]]
+    [["When", new Date(call.at).toLocaleString()], ["Who", call.agent], ["What", call.what], ["Outcome", outcomeName(call)], ["Decided by", decider(call)], ["Took", duration(call.ms)], ["Why", call.error]]
       .filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", { class: name === "What" ? "mono" : "" }, value)])),
     h("p", { class: "quiet" }, "The ", h("a", { href: "#/audit" }, "audit trail"), " says what changed."));
 }
 
 function row(call, at) {
-  const entry = h("div", { class: "entry", role: "row", "aria-rowindex": at + 1, onclick: () => show(call) },
+  const entry = h("div", { class: "entry", role: "row", "aria-rowindex": at + 2, onclick: () => show(call) },
     h("span", { class: "quiet", role: "cell" }, clock(call.at)),
     h("span", { class: "wide", role: "cell" }, call.agent ?? ""),
     h("span", { class: "mono", role: "cell" }, h("button", { class: "link", title: call.tool }, call.tool)),
@@ -49,13 +49,16 @@ function row(call, at) {
   return entry;
 }
 
+const TITLES = [["Time"], ["Agent", "wide"], ["Tool"], ["What"], ["Outcome"], ["Decided by", "wide"], ["Took", "right wide"]];
+
 export function activity(main) {
   const words = () => filter.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = [];
   let drawn; // by the charts
   let isDue = false;
-  const inner = h("div", { role: "rowgroup" });
-  const rows = h("div", { class: "rows", role: "table", "aria-label": "Calls", tabindex: 0, onscroll: soon }, inner);
+  const inner = h("div", { class: "inner", role: "rowgroup" });
+  const titles = h("div", { class: "titles", role: "row", "aria-rowindex": 1 }, TITLES.map(([title, kind]) => h("span", { role: "columnheader", class: kind }, title)));
+  const rows = h("div", { class: "rows", role: "table", "aria-label": "Calls", tabindex: 0, onscroll: soon }, titles, inner);
   const count = h("span", { class: "quiet" });
   const charts = h("div", { class: "charts" });
   const body = h("div");
@@ -88,8 +91,8 @@ export function activity(main) {
     const wanted = words();
     shown = (wanted.length === 0 ? state.calls.slice() : state.calls.filter((call) => matches(call, wanted))).reverse();
     inner.style.height = `${shown.length * ROW}px`;
-    rows.setAttribute("aria-rowcount", shown.length);
-    count.textContent = wanted.length === 0 ? `${shown.length.toLocaleString()} calls` : `${shown.length.toLocaleString()} of ${state.calls.length.toLocaleString()}`;
+    rows.setAttribute("aria-rowcount", shown.length + 1);
+    count.textContent = wanted.length === 0 ? `${shown.length.toLocaleString()} ${shown.length === 1 ? "call" : "calls"}` : `${shown.length.toLocaleString()} of ${state.calls.length.toLocaleString()}`;
     drawCharts();
     body.replaceChildren(state.calls.length === 0 ? empty("No calls yet", "When an agent calls a tool, it appears here at once.", h("a", { class: "button", href: "#/agents" }, "Give an agent a key"))
       : shown.length === 0 ? empty("Nothing matches", "No call has all of these words.") : rows);

@@ -6,17 +6,21 @@ import { state, watch } from "./store.js";
 
 const OF_WORKSPACE = ["read", "write", "shell"];
 
-
+// For each client: where it goes, and what.
 function snippets(url, key) {
   const header = `Bearer ${key}`;
+  const headers = { Authorization: header };
   const json = (value) => JSON.stringify(value, null, 2);
   return {
-    "Claude Code": `claude mcp add --transport http gatehouse ${url} --header "Authorization: ${header}"`,
-    "VS Code": json({ servers: { gatehouse: { type: "http", url, headers: { Authorization: header } } } }),
-    Cursor: json({ mcpServers: { gatehouse: { url, headers: { Authorization: header } } } }),
-    Gemini: json({ mcpServers: { gatehouse: { httpUrl: url, headers: { Authorization: header } } } }),
-    Codex: `[mcp_servers.gatehouse]\nurl = "${url}"\nhttp_headers = { "Authorization" = "${header}" }`,
-    Other: `URL     ${url}\nHeader  Authorization: ${header}`,
+    "Claude Code": ["Run this in a terminal", `claude mcp add --transport http gatehouse ${url} --header "Authorization: ${header}"`],
+    "VS Code": [".vscode/mcp.json in your project", json({ servers: { gatehouse: { type: "http", url, headers } } })],
+    Cursor: ["~/.cursor/mcp.json", json({ mcpServers: { gatehouse: { url, headers } } })],
+    Codex: ["~/.codex/config.toml", `[mcp_servers.gatehouse]\nurl = "${url}"\nhttp_headers = { "Authorization" = "${header}" }`],
+    Gemini: ["~/.gemini/settings.json", json({ mcpServers: { gatehouse: { httpUrl: url, headers } } })],
+    Windsurf: ["~/.codeium/windsurf/mcp_config.json", json({ mcpServers: { gatehouse: { serverUrl: url, headers } } })],
+    Zed: ["settings.json of Zed", json({ context_servers: { gatehouse: { url, headers } } })],
+    Continue: [".continue/mcpServers/gatehouse.yaml in your project", `name: Gatehouse\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: gatehouse\n    type: streamable-http\n    url: ${url}\n    requestOptions:\n      headers:\n        Authorization: ${header}`],
+    Other: ["Any client that speaks MCP over HTTP", `URL     ${url}\nHeader  Authorization: ${header}`],
   };
 }
 
@@ -27,7 +31,8 @@ function newKey(agent) {
     body.replaceChildren(
       h("div", { class: "tabs", role: "tablist" }, Object.keys(all).map((each) =>
         h("button", { role: "tab", class: "small", "aria-selected": String(each === name), onclick: () => show(each) }, each))),
-      h("div", { class: "result" }, h("div", { class: "row apart" }, h("pre", { class: "grow" }, all[name]), copyButton(all[name]))));
+      h("div", { class: "row apart" }, h("p", { class: "quiet" }, all[name][0]), copyButton(all[name][1])),
+      h("pre", { class: "result", tabindex: 0 }, all[name][1]));
   };
   show("Claude Code");
   return h("section", { class: "card" },
@@ -65,7 +70,7 @@ function apps() {
                 },
               }, "Revoke")))))));
     } catch (problem) {
-      list.replaceChildren(h("p", { class: "chip bad" }, problem.message));
+      list.replaceChildren(h("p", { class: "problem" }, problem.message));
     }
   }
   load();
@@ -140,7 +145,7 @@ export function agents(main) {
                 },
               }, "Revoke")))))));
     } catch (problem) {
-      list.replaceChildren(h("p", { class: "chip bad" }, problem.message));
+      list.replaceChildren(h("p", { class: "problem" }, problem.message));
     }
   }
 
@@ -163,10 +168,10 @@ export function agents(main) {
         },
       },
         h("label", { class: "field" }, h("span", {}, "Name"), name),
-        state.providers.length > 0 && h("label", { class: "field" }, h("span", {}, "Works"), where),
+        state.providers.length > 0 && h("label", { class: "field" }, h("span", {}, "Where it works"), where),
         h("fieldset", { class: "chips" }, h("legend", {}, "May use"), boxes.map((box) => h("label", { class: "chip" }, box, " ", GROUPS[box.value]))),
         asking,
-        h("p", {}), h("button", { class: "primary" }, "Create key"))),
+        h("button", { class: "primary" }, "Create key"))),
     fresh,
     workspaces(),
     h("section", { class: "card" }, h("h2", {}, "Keys"), list),

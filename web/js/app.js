@@ -37,9 +37,6 @@ function drawNav() {
   nav.replaceChildren(...Object.entries(PAGES).filter(([, page]) => !page.isHidden).map(([path, page]) =>
     h("a", { href: `#${path}`, "aria-current": path === address() ? "page" : undefined }, page.title,
       path === "/" && count > 0 && h("span", { class: "count", "aria-label": `${count} open questions` }, String(count)))));
-  // On a phone the current one may be out of sight.
-  const current = nav.querySelector("[aria-current]");
-  if (current && nav.scrollWidth > nav.clientWidth) nav.scrollLeft = current.offsetLeft - nav.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
   document.getElementById("who").replaceChildren(
     ...(state.me?.name ? [h("a", { href: "#/account", title: "Your sessions", "aria-current": address() === "/account" ? "page" : undefined }, state.me.name)] : []),
     ...(state.me?.signsOut ? [h("button", { class: "link", onclick: () => post("/logout").then(() => location.reload(), (problem) => toast(problem.message)) }, "Sign out")] : []));

@@ -8,7 +8,7 @@ const TIMES = { "Any time": 0, "Last hour": 3600e3, "Last day": 86400e3, "Last w
 const wish = { text: "", tool: "", outcome: "", time: "Any time" };
 
 const DECISIONS = {
-  mode: "the mode of its group", "allow-rule": "an allow rule", "deny-rule": "a deny rule", "session-rule": "an answer for the session",
+  mode: "the machine's settings", "allow-rule": "an allow rule", "deny-rule": "a deny rule", "session-rule": "an answer for the session",
   user: "the user, who was asked", nobody: "nobody answered", protected: "always protected", malformed: "malformed",
 };
 const ANSWERS = {
@@ -89,7 +89,7 @@ export function audit(main) {
       else body.replaceChildren(...answer.calls.map(row));
       table.hidden = from === 0;
       more.hidden = !answer.more;
-      note.replaceChildren(...(from === 0 ? [empty("Nothing found", "No recorded call matches.")] : []));
+      note.replaceChildren(...(from === 0 ? [wish.text || wish.tool || wish.outcome || TIMES[wish.time] ? empty("Nothing found", "No recorded call matches.") : empty("No calls yet", "The machine records here what agents do, try and are refused.")] : []));
     } catch (problem) {
       if (mine === turn) note.replaceChildren(h("p", { class: "problem" }, problem.message));
     }

@@ -48,7 +48,7 @@ export function latencyChart(calls) {
   // Milliseconds and minutes in one picture: by their logarithm.
   const height = (ms) => Math.log10(1 + ms) / Math.log10(1 + Math.max(10, ...all.slice(-1)));
   const value = all.length === 0 ? "–" : `${duration(middle(all, 0.5))} · ${duration(slow)}`;
-  return frame("Typical · slow (95 %)", value, all.length === 0 ? "No call has ended in the last 30 minutes" : `Half of the calls took at most ${duration(middle(all, 0.5))}, 95 of 100 at most ${duration(slow)}`,
+  return frame("Duration: median · 95 %", value, all.length === 0 ? "No call has ended in the last 30 minutes" : `Half of the calls took at most ${duration(middle(all, 0.5))}, 95 of 100 at most ${duration(slow)}`,
     ...times.flatMap((each, at) => (each.length === 0 ? [] : [bar("soft", at, 0, height(middle(each, 0.95))), bar("", at, 0, height(middle(each, 0.5)))])));
 }
 

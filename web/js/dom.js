@@ -12,6 +12,12 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+// Makes these the children, and leaves those alone that are in their place.
+export function arrange(box, elements) {
+  for (const old of [...box.children]) if (!elements.includes(old)) old.remove();
+  elements.forEach((element, at) => box.children[at] !== element && box.insertBefore(element, box.children[at] ?? null));
+}
+
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);

@@ -1,5 +1,5 @@
 // The folder as agents see it, through the same tools.
-import { ask, h, sure, toast } from "./dom.js";
+import { ask, empty, h, sure, toast } from "./dom.js";
 import { callTool, toolObject } from "./api.js";
 import { highlight } from "./highlight.js";
 import { state } from "./store.js";
@@ -10,14 +10,19 @@ const base = (path) => path.split("/").pop();
 const above = (path) => path.split("/").slice(0, -1).join("/");
 // What is open stays open when the page is drawn again, because a tool came or went.
 let opened = null;
+const expanded = new Set(); // folders
+const LINES = 500; // at once
 const MEDIA = /\.(png|jpe?g|gif|webp|pdf)$/i;
 
 export function files(main) {
   if (!has("list_files")) {
-    main.replaceChildren(h("h1", {}, "Files"), h("p", { class: "card" }, state.status?.connected ? "The file tools are switched off, or the machine does not offer them." : "No machine is connected. ", h("a", { href: "#/" }, "See the machine")));
+    main.replaceChildren(h("h1", {}, "Files"), h("div", { class: "card" }, state.status?.connected
+      ? empty("No file tools", "They are switched off, or the machine does not offer them.", h("a", { class: "button", href: "#/" }, "See the machine"))
+      : empty("No machine is connected", "Its folder is shown here as agents see it.", h("a", { class: "button", href: "#/" }, "Connect one"))));
     return;
   }
-  const viewer = h("section", { class: "card viewer" }, h("p", { class: "quiet" }, "Choose a file."));
+  const nothing = () => empty("Choose a file", "You see what agents see: the machine hides the rest.");
+  const viewer = h("section", { class: "card viewer" }, nothing());
   const tree = h("nav", { class: "card tree", "aria-label": "Files" });
   let current = "";
 
@@ -27,30 +32,34 @@ export function files(main) {
   }
 
   async function fill(into, path) {
-    into.replaceChildren(h("li", { class: "quiet" }, "…"));
+    if (!into.hasChildNodes()) into.append(h("li", {}, h("span", { class: "quiet" }, "…")));
     try {
       const entries = await list(path);
       into.replaceChildren(...entries.map((entry) => {
-        const inner = h("ul", { hidden: true });
         const isFolder = entry.type === "directory";
+        const isOpen = expanded.has(entry.path);
+        const inner = h("ul", { hidden: !isOpen });
+        if (isFolder && isOpen) fill(inner, entry.path);
         const button = h("button", {
-          title: entry.path, "aria-expanded": isFolder ? "false" : undefined,
-          onclick: async () => {
+          title: entry.path, "aria-expanded": isFolder ? String(isOpen) : undefined,
+          "aria-current": entry.path === opened?.path ? "true" : undefined,
+          onclick: () => {
             for (const other of tree.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
             button.setAttribute("aria-current", "true");
             current = isFolder ? entry.path : above(entry.path);
             if (!isFolder) return view(entry.path);
             inner.hidden = !inner.hidden;
+            expanded[inner.hidden ? "delete" : "add"](entry.path);
             button.setAttribute("aria-expanded", String(!inner.hidden));
-            if (!inner.hidden) await fill(inner, entry.path);
+            if (!inner.hidden) fill(inner, entry.path);
             viewFolder(entry.path);
           },
-        }, (isFolder ? "▸ " : "") + base(entry.path));
+        }, base(entry.path));
         return h("li", {}, button, isFolder && inner);
       }));
-      if (entries.length === 0) into.replaceChildren(h("li", { class: "quiet" }, "empty"));
+      if (entries.length === 0) into.replaceChildren(h("li", {}, h("span", { class: "quiet" }, "Empty")));
     } catch (problem) {
-      into.replaceChildren(h("li", {}, h("span", { class: "chip bad" }, problem.message)));
+      into.replaceChildren(h("li", { class: "problem" }, problem.message));
     }
   }
 
@@ -80,12 +89,13 @@ export function files(main) {
 
   function close() {
     opened = null;
-    viewer.replaceChildren();
+    viewer.replaceChildren(nothing());
   }
 
   function viewFolder(path) {
     opened = null;
-    viewer.replaceChildren(h("div", { class: "row apart" }, h("h2", { class: "mono" }, `${path}/`), actions(path)));
+    viewer.replaceChildren(h("div", { class: "row apart" }, h("h2", { class: "mono" }, `${path}/`), actions(path)),
+      h("p", { class: "quiet" }, "Choose a file in this folder."));
   }
 
   async function view(path, startLine = 1) {
@@ -97,24 +107,29 @@ export function files(main) {
         viewer.replaceChildren(head, ...showResult(await callTool("read_file", { filePath: path })));
         return;
       }
-      const answer = await toolObject("read_file", { filePath: path, startLine, maxLines: 500 });
-      const code = h("pre", { tabindex: 0 }, highlight(answer.content ?? answer.text ?? "", path));
+      const answer = await toolObject("read_file", { filePath: path, startLine, maxLines: LINES });
+      const lines = highlight(answer.content ?? answer.text ?? "", path);
+      const last = startLine + lines.length - 1;
+      const code = h("pre", { tabindex: 0 }, lines);
       code.style.counterReset = `line ${startLine - 1}`;
       viewer.replaceChildren(head, code,
         h("div", { class: "row" },
-          startLine > 1 && h("button", { class: "small", onclick: () => view(path, Math.max(1, startLine - 500)) }, "Earlier lines"),
-          answer.truncated && h("button", { class: "small", onclick: () => view(path, startLine + 500) }, "More lines"),
-          h("span", { class: "quiet" }, answer.totalLines ? `${answer.totalLines} lines` : "")));
+          startLine > 1 && h("button", { class: "small", onclick: () => view(path, Math.max(1, startLine - LINES)) }, "Earlier lines"),
+          answer.truncated && h("button", { class: "small", onclick: () => view(path, last + 1) }, "More lines"),
+          h("span", { class: "quiet" }, startLine > 1 || answer.truncated ? `Lines ${startLine} to ${last}${answer.truncated ? ` of ${answer.totalLines}` : ""}` : !answer.content && !answer.text ? "Empty" : last === 1 ? "1 line" : `${last} lines`)));
     } catch (problem) {
       opened = null;
-      viewer.replaceChildren(head, h("p", { class: "chip bad" }, problem.message));
+      viewer.replaceChildren(head, h("p", { class: "problem" }, problem.message));
     }
   }
 
   tree.append(h("div", { class: "row" },
     has("write_file") && h("button", { class: "small", onclick: async () => {
       const path = await ask("New file", current ? `${current}/` : "", "Create");
-      if (path && (await change("write_file", { filePath: path, content: "" }, `Created ${path}`))) view(path);
+      if (path && (await change("write_file", { filePath: path, content: "" }, `Created ${path}`))) {
+        await view(path);
+        again();
+      }
     } }, "New file"),
     has("create_directory") && h("button", { class: "small", onclick: async () => {
       const path = await ask("New folder", current ? `${current}/` : "", "Create");

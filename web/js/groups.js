@@ -2,4 +2,4 @@
 export const GROUPS = { read: "Read files", write: "Change files", shell: "Commands", browser: "Browser", screen: "Screen and input", other: "Other tools" };
 
 export const groupsText = (groups) =>
-  groups.length === Object.keys(GROUPS).length ? "everything" : groups.map((group) => GROUPS[group] ?? group).join(", ");
+  groups.length === Object.keys(GROUPS).length ? "Everything" : groups.map((group) => GROUPS[group] ?? group).join(", ");

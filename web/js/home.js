@@ -3,7 +3,7 @@ import { reportButton } from "./audit.js";
 import { callsChart } from "./charts.js";
 import { ago, clock, command, diff, empty, h, sure, toast } from "./dom.js";
 import { post } from "./api.js";
-import { connectDaemon, state } from "./store.js";
+import { connectDaemon, looksByItself, state, wishToLook } from "./store.js";
 
 export const CHOICES = {
   allowOnce: "Allow once",
@@ -46,7 +46,6 @@ function connected(status) {
         h("dl", { class: "facts" },
           h("dt", {}, "Folder"), h("dd", { class: "mono" }, status.directory ?? "–"),
           h("dt", {}, "Since"), h("dd", {}, status.connectedAt ? ago(Date.parse(status.connectedAt)) : "–")),
-        h("p", {}),
         h("div", { class: "row apart" },
           h("label", { class: "switch" },
             h("input", {
@@ -57,8 +56,9 @@ function connected(status) {
           h("div", { class: "row" }, reportButton(), h("button", {
             class: "small",
             onclick: async ({ target }) => {
-              if (await sure("Disconnect this machine?", "Agents lose their access at once. To connect again, run the command that is shown then.", "Disconnect"))
-                act(target, () => post("/rest/instance-ai/gateway/disconnect-session"));
+              if (!(await sure("Disconnect this machine?", "Agents lose their access at once. To connect again, run the command that is shown then.", "Disconnect"))) return;
+              wishToLook(false);
+              act(target, () => post("/rest/instance-ai/gateway/disconnect-session"));
             },
           }, "Disconnect"))))));
 }
@@ -82,6 +82,7 @@ async function fetchLink(redraw) {
 }
 
 function setUp(redraw) {
+  if (looksByItself()) setTimeout(connectDaemon);
   if (link === null || Date.now() - link.at > 240_000) {
     link ??= { at: 0 };
     if (Date.now() - link.at > 240_000) {
@@ -93,15 +94,16 @@ function setUp(redraw) {
   return h("section", { class: "card", "aria-label": "Machine" },
     h("h1", {}, "Connect a machine"),
     h("p", {}, "Run this in a terminal, in the folder that agents may use:"),
-    link.problem ? h("p", { class: "chip bad" }, link.problem)
+    link.problem ? h("p", { class: "problem" }, link.problem)
       : link.command ? command(link.command) : h("p", { class: "quiet" }, "Creating a pairing token…"),
     link.token && h("details", {}, h("summary", { class: "quiet" }, "With n8n's own program instead"), command(npx)),
     h("div", { class: "state" }, h("span", { class: "spinner" }),
       h("p", { class: "quiet" }, "Waiting for the machine. The token is good for one use within five minutes.")),
+    state.wasRefused && h("p", {}, "Gatehouse runs on this computer, and its user refused to connect."),
     state.probing === "off"
-      ? h("p", {}, h("button", { class: "small", onclick: () => connectDaemon() }, "Look for it on this computer"),
-          h("span", { class: "quiet" }, " If Gatehouse already runs here (gatehouse connect), this page can hand it the token. Your browser may ask whether the page may reach devices on your local network: allow it."))
-      : h("p", { class: "quiet" }, state.probing === "refused" ? "It runs here, but refused to connect." : "Looking for it on this computer…"));
+      ? [h("p", { class: "quiet" }, "If Gatehouse already runs on this computer (", h("code", {}, "gatehouse connect"), "), this page can hand it the token. Your browser may ask whether the page may reach devices on your local network: allow it."),
+          h("p", {}, h("button", { class: "small", onclick: () => { wishToLook(true); connectDaemon(); } }, "Look for it on this computer"))]
+      : h("p", { class: "quiet" }, "If ", h("code", {}, "gatehouse connect"), " already runs on this computer, it is found by itself."));
 }
 
 // A daemon of ours ends its description with what would change, each line behind a bar.
@@ -112,6 +114,19 @@ function split(description) {
     text: lines.filter((line) => !isBar(line)).join("\n").trim(),
     change: lines.filter(isBar).map((line) => line.replace(/^\| ?/, "")).join("\n"),
   };
+}
+
+// Until it is denied because nobody answered.
+function countdown(leftMs) {
+  const end = performance.now() + leftMs;
+  const element = h("span", { title: "Without an answer it is denied." });
+  const draw = () => {
+    const seconds = Math.max(0, Math.round((end - performance.now()) / 1000));
+    element.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
+  };
+  const timer = setInterval(() => (element.isConnected ? draw() : clearInterval(timer)), 1000);
+  draw();
+  return element;
 }
 
 export function questionCard(question) {
@@ -126,18 +141,17 @@ export function questionCard(question) {
     }, CHOICES[option] ?? option)));
   return h("section", { class: "card question", "aria-label": "Question" },
     h("div", { class: "row apart" }, h("h2", {}, `${question.agent === "this page" ? "This page" : question.agent ?? "An agent"} asks: ${groupName(question.toolGroup)}`),
-      h("span", { class: "quiet" }, clock(question.askedAt))),
+      h("span", { class: "quiet" }, h("span", { class: "wide" }, clock(question.askedAt), " · "), countdown(question.leftMs))),
     text && h("p", { class: "lines" }, text),
     h("div", { class: "resource" }, question.resource),
     change && diff(change),
     buttons);
 }
 
+const OUTCOMES = { undefined: ["running", ""], ok: ["done", "on"], denied: ["denied", "ask"], error: ["failed", "bad"] };
+export const outcomeName = ({ outcome }) => (OUTCOMES[outcome] ?? [outcome])[0];
 export const outcomeChip = (call) =>
-  call.outcome === undefined ? h("span", { class: "chip" }, "running")
-    : call.outcome === "ok" ? h("span", { class: "chip on" }, "done")
-      : call.outcome === "denied" ? h("span", { class: "chip ask" }, "denied")
-        : h("span", { class: "chip bad", title: call.error ?? "" }, call.outcome);
+  h("span", { class: `chip ${(OUTCOMES[call.outcome] ?? ["", "bad"])[1]}`, title: call.error }, outcomeName(call));
 
 function recent() {
   const last = state.calls.slice(-8).reverse();
@@ -145,9 +159,9 @@ function recent() {
     h("div", { class: "row apart" }, h("h2", {}, "Activity"), h("a", { href: "#/activity" }, "All")),
     callsChart(state.calls),
     last.length === 0 ? empty("Nothing yet", "Try a tool, or give an agent a key.")
-      : h("table", {}, h("tbody", {}, last.map((call) => h("tr", {},
-          h("td", { class: "quiet tight" }, clock(call.at)), h("td", { class: "mono" }, call.tool),
-          h("td", {}, call.agent ?? ""), h("td", { class: "right tight" }, outcomeChip(call)))))));
+      : h("table", { class: "trail" }, h("tbody", {}, last.map((call) => h("tr", { title: call.agent },
+          h("td", { class: "quiet tight" }, clock(call.at)), h("td", { class: "mono tight" }, call.tool),
+          h("td", { class: "mono quiet cut" }, call.what ?? ""), h("td", { class: "right tight" }, outcomeChip(call)))))));
 }
 
 function nextSteps() {

@@ -25,7 +25,7 @@ export function rules(main) {
   function draw({ rules: all, mayRevokeDeny }) {
     list.replaceChildren(all.length === 0 ? empty("No rules yet", "Answer a question with “Always allow” or “Always deny”, and it is listed here.")
       : h("table", {},
-          h("thead", {}, h("tr", {}, ["", "Group", "What", "Until", ""].map((title) => h("th", { scope: "col" }, title)))),
+          h("thead", {}, h("tr", {}, ["Effect", "Group", "What", "Until", ""].map((title) => h("th", { scope: "col" }, title)))),
           h("tbody", {}, all.map((rule) => h("tr", {},
             h("td", { class: "tight" }, h("span", { class: rule.effect === "allow" ? "chip on" : "chip bad" }, rule.effect)),
             h("td", { class: "tight" }, groupName(rule.group)),
@@ -33,7 +33,9 @@ export function rules(main) {
             h("td", { class: "quiet tight" }, rule.expired ? "expired" : rule.expires ? new Date(rule.expires).toLocaleString() : "always"),
             h("td", { class: "right tight" }, (rule.effect === "allow" || mayRevokeDeny)
               ? h("button", { class: "danger small", "aria-label": `Revoke ${rule.match}`, onclick: () => revoke(rule) }, "Revoke")
-              : h("span", { class: "quiet", title: "gatehouse rules revoke" }, "on the machine")))))));
+              : h("span", { class: "quiet" }, "on the machine")))))),
+      all.some((rule) => rule.effect !== "allow") && !mayRevokeDeny
+        ? h("p", { class: "quiet" }, "Rules that deny are revoked on the machine itself: ", h("code", {}, "gatehouse rules revoke")) : "");
   }
 
   main.replaceChildren(h("h1", {}, "Rules"),

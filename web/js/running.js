@@ -1,7 +1,7 @@
 // What runs now: calls with their progress, and background commands with what they print. Each can be
 // stopped. The machine sends output for a minute after it was asked for its jobs.
 import { post } from "./api.js";
-import { h, toast } from "./dom.js";
+import { arrange, h, toast } from "./dom.js";
 import { state, watch } from "./store.js";
 
 const ASK_MS = 20000;
@@ -61,30 +61,44 @@ async function refresh(redraw) {
   redraw();
 }
 
-function callRow(call) {
-  return h("div", { class: "row apart" },
-    h("div", { class: "grow" }, h("span", { class: "mono" }, call.tool), ` ${call.what ?? ""}`,
-      h("div", { class: "quiet" }, call.agent ?? "", call.progress ? ` · ${call.progress}` : "")),
+// Rows stay the same elements, so that a button stays under the pointer and output where it was scrolled to.
+function callRow(call, row) {
+  row ??= h("div", { class: "row apart" },
+    h("div", { class: "grow" }, h("span", { class: "mono" }, call.tool), ` ${call.what ?? ""}`, h("div", { class: "quiet" })),
     stopButton(() => post(`/api/stop/${call.id}`)));
+  row.querySelector(".quiet").textContent = [call.agent, call.progress].filter(Boolean).join(" · ");
+  return row;
 }
 
 function jobRow(id, job) {
-  return h("div", {},
-    h("div", { class: "row apart" },
-      h("div", { class: "grow mono" }, job.command),
-      job.state === "running" ? stopButton(() => query("jobs", { stop: id })) : h("span", { class: "chip" }, "ended")),
-    h("pre", { class: "lines output", tabindex: 0, "aria-label": `Output of ${job.command}` }, job.text));
+  if (!job.row) {
+    job.output = h("pre", { class: "result output", tabindex: 0, "aria-label": `Output of ${job.command}` });
+    job.end = stopButton(() => query("jobs", { stop: id }));
+    job.row = h("div", { class: "job" }, h("div", { class: "row apart" }, h("div", { class: "grow mono" }, job.command), job.end), job.output);
+  }
+  if (job.state !== "running" && job.end) {
+    job.end.replaceWith(h("span", { class: "chip" }, "ended"));
+    job.end = null;
+  }
+  const { output } = job;
+  if (output.textContent !== job.text) {
+    const isAtEnd = output.scrollTop + output.clientHeight >= output.scrollHeight - 4;
+    output.textContent = job.text;
+    if (isAtEnd) output.scrollTop = output.scrollHeight;
+  }
+  return job.row;
 }
 
 // The card, and what to do when the page is left.
 export function running() {
   const box = h("div", {});
   const card = h("section", { class: "card", "aria-label": "Running", hidden: true }, h("h2", {}, "Running"), box);
+  let rows = new Map(); // of calls, by id
   const draw = () => {
     const calls = state.calls.filter((call) => call.outcome === undefined);
     card.hidden = calls.length === 0 && jobs.size === 0;
-    box.replaceChildren(...calls.map(callRow), ...[...jobs].map(([id, job]) => jobRow(id, job)));
-    for (const pre of box.querySelectorAll("pre")) pre.scrollTop = pre.scrollHeight;
+    rows = new Map(calls.map((call) => [call.id, callRow(call, rows.get(call.id))]));
+    arrange(box, [...rows.values(), ...[...jobs].map(([id, job]) => jobRow(id, job))]);
   };
   const unwatch = watch((what) => {
     if (!card.isConnected) {
@@ -103,5 +117,8 @@ export function running() {
   const timer = setInterval(() => card.isConnected && refresh(draw), ASK_MS);
   refresh(draw);
   draw();
+  requestAnimationFrame(() => {
+    for (const output of box.querySelectorAll(".output")) output.scrollTop = output.scrollHeight;
+  });
   return card;
 }

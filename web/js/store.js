@@ -16,7 +16,8 @@ export const state = {
   providers: [], // of workspaces
   workspaces: [],
   isLive: false,
-  probing: "off", // off, looking, blocked, connecting, refused
+  probing: "off", // off, looking, connecting
+  wasRefused: false, // by the daemon that was found
 };
 
 const listeners = new Set();
@@ -164,9 +165,17 @@ export function listen() {
 
 // ---- Finding a daemon on this computer that waits for a server ----
 
+// A page of this computer may look there at once. For any other, the browser asks its user first, so
+// it waits for a click; and after a "no" or a disconnect, too. The answer outlasts a reload.
+const WISH = "gatehouse-looks";
+const isLocal = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+export const wishToLook = (isOn) => localStorage.setItem(WISH, isOn ? "yes" : "no");
+export const looksByItself = () => (localStorage.getItem(WISH) ?? (isLocal ? "yes" : "no")) === "yes";
+
 export async function connectDaemon() {
-  if (state.probing !== "off") return;
+  if (state.probing !== "off" || state.status?.connected) return;
   state.probing = "looking";
+  state.wasRefused = false;
   changed("status");
   while (state.probing !== "off" && !state.status?.connected) {
     try {
@@ -180,9 +189,13 @@ export async function connectDaemon() {
           headers: { "Content-Type": "application/json" },
           body: JSON.stringify({ url: location.origin, token: link.data.token }),
         });
-        state.probing = answer.ok ? "looking" : "refused";
+        state.probing = "looking";
+        state.wasRefused = answer.status === 403; // the user said no
         changed("status");
-        if (answer.status === 403) break; // the user said no
+        if (state.wasRefused) {
+          wishToLook(false);
+          break;
+        }
       }
     } catch {
       if (state.probing !== "looking") {

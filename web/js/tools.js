@@ -1,6 +1,7 @@
 // Try a tool: a form from its schema, the answer as an agent gets it.
-import { h } from "./dom.js";
+import { empty, h } from "./dom.js";
 import { callTool } from "./api.js";
+import { groupName } from "./home.js";
 import { state } from "./store.js";
 
 let chosen = null;
@@ -101,27 +102,42 @@ function form(tool) {
         }
         button.disabled = false;
       },
-    }, fields.map((each) => each.element), button, h("p", {})),
+    }, fields.map((each) => each.element), button),
     output);
 }
 
 export function tools(main) {
   if (state.tools.length === 0) {
-    main.replaceChildren(h("h1", {}, "Tools"), h("p", { class: "card" }, state.status?.connected ? "The machine offers no tools." : "No machine is connected. ", h("a", { href: "#/" }, "Connect one")));
+    main.replaceChildren(h("h1", {}, "Tools"), h("div", { class: "card" }, state.status?.connected ? empty("No tools", "The machine offers none at the moment.")
+      : empty("No machine is connected", "Its tools can be tried here.", h("a", { class: "button", href: "#/" }, "Connect one"))));
     return;
   }
   const tool = state.tools.find((each) => each.name === chosen) ?? state.tools[0];
   const right = h("div", {}, form(tool));
-  const list = h("div", { class: "list card" }, state.tools.map((each) =>
-    h("button", {
-      class: "mono", "aria-current": each.name === tool.name ? "true" : undefined,
-      onclick: ({ target }) => {
-        chosen = each.name;
-        for (const other of list.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
-        target.setAttribute("aria-current", "true");
-        right.replaceChildren(form(each));
-      },
-    }, each.name)));
+  const button = (each) => h("button", {
+    class: "mono", title: each.name, "aria-current": each.name === tool.name ? "true" : undefined,
+    onclick: ({ target }) => {
+      chosen = each.name;
+      for (const other of list.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
+      target.setAttribute("aria-current", "true");
+      right.replaceChildren(form(each));
+    },
+  }, each.name);
+  const groups = new Map();
+  for (const each of state.tools) {
+    const group = groupName(each.annotations?.category ?? "Other");
+    groups.set(group, [...(groups.get(group) ?? []), each]);
+  }
+  const sections = [...groups].map(([group, own]) => h("section", { "aria-label": group }, h("h3", {}, group), own.map(button)));
+  const filter = ({ target }) => {
+    const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const section of sections) {
+      const own = [...section.querySelectorAll("button")];
+      for (const each of own) each.hidden = !words.every((word) => each.textContent.includes(word));
+      section.hidden = own.every((each) => each.hidden);
+    }
+  };
+  const list = h("div", { class: "list card" }, h("input", { type: "search", placeholder: "Find a tool", "aria-label": "Find a tool", oninput: filter }), sections);
   main.replaceChildren(h("h1", {}, "Tools"), h("p", { class: "quiet" }, "Runs with the same rules, questions and audit log as a call of an agent."), h("div", { class: "tools" }, list, right));
 }
 tools.cares = ["all", "tools"];

@@ -553,6 +553,15 @@ void board_end_call(struct board *board, uint64_t place, const struct json_value
 
 /* ---- questions ---- */
 
+/* Until it is denied; a page's clock may be another one. */
+static int64_t left_ms(const struct open_question *question)
+{
+    int64_t now_ms = loop_wall_ms(question->user->board->loop);
+    int64_t left_ms = question->asked_wall_ms + BOARD_QUESTION_MS - now_ms;
+
+    return left_ms > 0 ? left_ms : 0;
+}
+
 static void write_question(struct json_writer *json, const struct open_question *question)
 {
     char id[32];
@@ -561,6 +570,7 @@ static void write_question(struct json_writer *json, const struct open_question 
     json_begin_object(json);
     json_put_str(json, STR("id"), str_from(id));
     json_put_int(json, STR("askedAt"), question->asked_wall_ms);
+    json_put_int(json, STR("leftMs"), left_ms(question));
     json_put_str_lossy(json, STR("agent"), str_from(question->agent));
     json_put_str_lossy(json, STR("toolGroup"), str_from(question->group));
     json_put_str_lossy(json, STR("resource"), str_from(question->resource));
