@@ -139,6 +139,13 @@ class Doctor(unittest.TestCase):
 
 
 class Calls(unittest.TestCase):
+    def test_up_refuses_a_folder_that_is_not_there_before_it_starts(self):
+        for folder in ("/nowhere", __file__):
+            result = run("up", folder)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(f"cannot use the folder '{folder}'", result.stderr)
+            self.assertEqual(result.stdout, "")
+
     def test_without_a_command_it_says_what_there_is_and_fails(self):
         result = run()
         self.assertEqual(result.returncode, 2)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/gatehouse/up.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -172,6 +173,18 @@ static int wait_for_both(const struct children *children, const sigset_t *before
     return first < 0 ? EXIT_FAILED : first;
 }
 
+/* Before anything starts: the daemon would say so after the address. */
+static int check_folder(const char *folder, struct err *err)
+{
+    char inside[PATH_MAX + 2]; /* only a directory has this */
+
+    snprintf(inside, sizeof(inside), "%s/.", folder);
+    return access(inside, R_OK | X_OK) == 0
+               ? 0
+               : err_set(err, err_from_errno(errno), "cannot use the folder '%s': %s", folder,
+                         err_errno_text(errno));
+}
+
 static int start_both(const struct option_values *values, struct children *children,
                       struct err *err)
 {
@@ -199,6 +212,8 @@ static int start_both(const struct option_values *values, struct children *child
     int pipe_fds[2];
     int r = start_absolute(directory != NULL ? directory : ".", folder, err);
 
+    if (r == 0)
+        r = check_folder(folder, err);
     if (r == 0 && state != NULL)
         r = start_absolute(state, state_path, err);
     if (r == 0 && pipe2(pipe_fds, O_CLOEXEC) < 0)
