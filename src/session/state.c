@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "files/tool.h"
@@ -33,8 +34,10 @@ int session_state_absolute_path(const char *name, char out_path[PATH_MAX], struc
 
     if (name[0] != '/' && getcwd(directory, sizeof(directory)) == NULL)
         return err_set(err, ERR_NOT_FOUND, "the current directory no longer exists");
-    if (snprintf(out_path, PATH_MAX, "%s%s%s", directory, name[0] != '/' ? "/" : "", name) >=
-        PATH_MAX)
+    if (strcmp(name, ".") == 0)
+        snprintf(out_path, PATH_MAX, "%s", directory);
+    else if (snprintf(out_path, PATH_MAX, "%s%s%s", directory, name[0] != '/' ? "/" : "", name) >=
+             PATH_MAX)
         return err_set(err, ERR_INVALID_PATH, "the folder's path is too long");
     return 0;
 }

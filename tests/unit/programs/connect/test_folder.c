@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "../../authority/scene.h"
 #include "programs/connect/folder.h"
@@ -32,6 +33,17 @@ static void a_home_is_found_only_at_the_beginning(void **state)
     /* Of somebody else: a name like any other. */
     assert_int_equal(folder_name(STR("~bob"), path, NULL), 0);
     assert_string_equal(path + strlen(path) - 5, "/~bob");
+}
+
+static void the_current_folder_has_its_own_name(void **state)
+{
+    char here[PATH_MAX];
+    char path[PATH_MAX];
+
+    (void)state;
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_int_equal(folder_name(STR("."), path, NULL), 0);
+    assert_string_equal(path, here);
 }
 
 static void what_cannot_be_a_name_is_refused(void **state)
@@ -73,5 +85,6 @@ static void only_a_directory_that_is_there_can_be_given(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(a_home_is_found_only_at_the_beginning),
+          cmocka_unit_test(the_current_folder_has_its_own_name),
           cmocka_unit_test(what_cannot_be_a_name_is_refused),
           cmocka_unit_test(only_a_directory_that_is_there_can_be_given))
