@@ -130,6 +130,7 @@ function drawQuestions() {
     if (!cards.has(question.id)) {
       cards.set(question.id, questionCard(question));
       box.append(cards.get(question.id));
+      document.getElementById("heard").textContent = cards.get(question.id).querySelector("h2").textContent;
     }
 }
 

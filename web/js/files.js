@@ -84,7 +84,7 @@ export function files(main) {
       if (to && to !== path && (await change("move", { sourcePath: path, destinationPath: to }, `Moved to ${to}`))) close();
     } }, "Rename or move"),
     has("delete") && h("button", { class: "small danger", onclick: async () => {
-      if ((await sure(`Delete ${base(path)}?`, has("undo_changes") ? "You can undo this." : "This cannot be undone.", "Delete")) && (await change("delete", { path }, `Deleted ${path}`))) close();
+      if ((await sure(`Delete “${base(path)}”?`, has("undo_changes") ? "You can undo this." : "This cannot be undone.", "Delete")) && (await change("delete", { path }, `Deleted ${path}`))) close();
     } }, "Delete"));
 
   function close() {
@@ -104,7 +104,11 @@ export function files(main) {
     const head = h("div", { class: "row apart" }, h("h2", { class: "mono" }, path), actions(path));
     try {
       if (MEDIA.test(path)) {
-        viewer.replaceChildren(head, ...showResult(await callTool("read_file", { filePath: path })));
+        const result = await callTool("read_file", { filePath: path });
+        const seen = (result.content ?? []).filter((block) => block.type !== "text");
+        const { mimeType, sizeBytes } = result.structuredContent ?? {};
+        viewer.replaceChildren(head, ...showResult(seen.length > 0 ? { content: seen } : result),
+          seen[0]?.type === "image" && sizeBytes !== undefined ? h("p", { class: "quiet" }, `${mimeType}, ${sizeBytes.toLocaleString()} bytes`) : "");
         return;
       }
       const answer = await toolObject("read_file", { filePath: path, startLine, maxLines: LINES });

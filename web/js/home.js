@@ -40,9 +40,11 @@ function connected(status) {
       h("span", { class: "lamp on", role: "img", "aria-label": "connected" }),
       h("div", { class: "grow" },
         h("h1", {}, `${status.hostIdentifier || "Your machine"} is connected`),
-        h("div", { class: "chips" }, (status.toolCategories ?? []).map((category) =>
-          h("span", { class: category.enabled ? "chip on" : "chip" },
-            groupName(category.name) + (category.enabled ? category.writeAccess === false ? " (read only)" : "" : " off")))),
+        h("div", { class: "chips" }, (status.toolCategories ?? []).map((category) => {
+          const isOn = category.enabled && (files || category.name !== "filesystem");
+          return h("span", { class: isOn ? "chip on" : "chip" },
+            groupName(category.name) + (isOn ? category.writeAccess === false ? " (read only)" : "" : " off"));
+        })),
         h("dl", { class: "facts" },
           h("dt", {}, "Folder"), h("dd", { class: "mono" }, status.directory ?? "–"),
           h("dt", {}, "Since"), h("dd", {}, status.connectedAt ? ago(Date.parse(status.connectedAt)) : "–")),
