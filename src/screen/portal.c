@@ -89,13 +89,6 @@ static int find_part(struct portal *portal, int index, const struct screen_area 
     return r;
 }
 
-static int make_room(struct portal *portal, int width, int height, struct err *err)
-{
-    free(portal->copied);
-    portal->copied = calloc((size_t)height, (size_t)width * PIXEL_BYTES);
-    return portal->copied != NULL ? 0 : err_set_plain(err, ERR_NO_MEMORY);
-}
-
 /* On one monitor: with all of its pixels, and where they are if possible. */
 static int grab_one(struct portal *portal, int index, const struct screen_area *area,
                     struct image *out_image, struct err *err)
@@ -112,7 +105,7 @@ static int grab_one(struct portal *portal, int index, const struct screen_area *
         out_image->stride = pixels.stride;
         return 0;
     }
-    r = make_room(portal, out_image->width, out_image->height, err);
+    r = waylandpixels_make_room(&portal->copied, out_image->width, out_image->height, err);
     if (r < 0)
         return r;
     out_image->pixels = portal->copied;
@@ -127,7 +120,7 @@ static int grab_several(struct portal *portal, const struct screen_area *area,
                         struct image *out_image, struct err *err)
 {
     size_t stride = (size_t)area->width * PIXEL_BYTES;
-    int r = make_room(portal, area->width, area->height, err);
+    int r = waylandpixels_make_room(&portal->copied, area->width, area->height, err);
 
     for (int i = 0; i < portalsession_count(portal->session) && r == 0; i++) {
         const struct screen_area monitor = portalsession_area(portal->session, i);
@@ -224,6 +217,7 @@ static int button(struct screen *screen, unsigned which, bool is_down, struct er
 
 /* ---- keyboard ---- */
 
+/* Waits for the reply: the portal has a thread for each call, and does not keep their order. */
 static int send_key(struct portal *portal, uint32_t symbol, bool is_down, struct err *err)
 {
     return portalsession_notify(portal->session, PORTALSESSION_KEYBOARD, "NotifyKeyboardKeysym",

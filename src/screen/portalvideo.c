@@ -2,10 +2,10 @@
 #include "screen/portalvideo.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* These headers have code of their own, which uses functions that we do not. */
@@ -76,6 +76,8 @@ struct portalvideo {
     struct spa_hook listener;
     struct stream streams[SCREEN_MAX_MONITORS];
     int count;
+    uint8_t *copied; /* the last picture that was asked for */
+    size_t copied_bytes;
     bool has_entered; /* this thread is the loop's */
     bool has_ended;
 };
@@ -112,7 +114,10 @@ static bool is_known(uint32_t format)
            format == SPA_VIDEO_FORMAT_RGBx || format == SPA_VIDEO_FORMAT_RGBA;
 }
 
-/* Memory that can be mapped; a desktop that has only the graphics card's gives no stream then. */
+/*
+ * Memory of the desktop, which is a file, or of PipeWire; a desktop that has only the graphics
+ * card's gives no stream then.
+ */
 static void ask_for_memory(struct stream *stream)
 {
     uint8_t room[POD_BYTES];
@@ -159,11 +164,11 @@ static void on_param(void *data, uint32_t id, const struct spa_pod *param)
 /* Some buffers only tell that the pointer moved. */
 static bool has_picture(const struct pw_buffer *buffer)
 {
-    const struct spa_buffer *inside = buffer->buffer;
+    const struct spa_data *data = buffer->buffer->n_datas > 0 ? buffer->buffer->datas : NULL;
 
-    return inside->n_datas > 0 && inside->datas[0].data != NULL && inside->datas[0].chunk != NULL &&
-           inside->datas[0].chunk->size > 0 &&
-           ((uint32_t)inside->datas[0].chunk->flags & SPA_CHUNK_FLAG_CORRUPTED) == 0;
+    return data != NULL && (data->type == SPA_DATA_MemFd ? data->fd >= 0 : data->data != NULL) &&
+           data->chunk != NULL && data->chunk->size > 0 &&
+           ((uint32_t)data->chunk->flags & SPA_CHUNK_FLAG_CORRUPTED) == 0;
 }
 
 static void on_process(void *data)
@@ -308,6 +313,7 @@ void portalvideo_free(struct portalvideo *video)
         library.pw_context_destroy(video->context);
     if (video->loop != NULL)
         library.pw_loop_destroy(video->loop);
+    free(video->copied);
     free(video);
 }
 
@@ -354,8 +360,7 @@ static int connect_stream(struct portalvideo *video, uint32_t node, struct err *
         return err_set_plain(err, ERR_NO_MEMORY);
     library.pw_stream_add_listener(stream->stream, &stream->listener, &stream_events, stream);
     if (library.pw_stream_connect(stream->stream, PW_DIRECTION_INPUT, node,
-                                  PW_STREAM_FLAG_AUTOCONNECT | PW_STREAM_FLAG_MAP_BUFFERS, params,
-                                  array_size(params)) < 0)
+                                  PW_STREAM_FLAG_AUTOCONNECT, params, array_size(params)) < 0)
         return err_set(err, ERR_IO, "PipeWire refused a stream of the screen");
     return 0;
 }
@@ -396,40 +401,58 @@ bool portalvideo_size(const struct portalvideo *video, int index, int *out_width
     return true;
 }
 
-/* The other side may have promised more memory than the file has. */
-static bool is_backed(const struct spa_data *data)
+/*
+ * The desktop's memory is read, not mapped: it can shorten the file at any time, and a page that
+ * has gone would end the process.
+ */
+static bool copy(struct portalvideo *video, const struct spa_data *data, uint64_t offset,
+                 size_t len)
 {
-    struct stat status;
+    uint8_t *room = len > video->copied_bytes ? realloc(video->copied, len) : video->copied;
+    size_t done = 0;
 
-    return data->type != SPA_DATA_MemFd || data->fd < 0 ||
-           (fstat((int)data->fd, &status) == 0 &&
-            (uint64_t)data->mapoffset + data->maxsize <= (uint64_t)status.st_size);
+    if (room == NULL)
+        return false;
+    video->copied_bytes = len > video->copied_bytes ? len : video->copied_bytes;
+    video->copied = room;
+    while (done < len) {
+        ssize_t n = pread((int)data->fd, room + done, len - done, (off_t)(offset + done));
+
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return false;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return true;
 }
 
-bool portalvideo_picture(const struct portalvideo *video, int index,
-                         struct waylandpixels *out_pixels)
+bool portalvideo_picture(struct portalvideo *video, int index, struct waylandpixels *out_pixels)
 {
     enum { XRGB = 1, XBGR = 0x34324258 }; /* of wl_shm */
     const struct stream *stream = &video->streams[index];
     uint64_t line = (uint64_t)stream->format.size.width * PIXEL_BYTES;
-    uint64_t height = stream->format.size.height;
     const struct spa_data *data;
     uint64_t offset;
+    uint64_t len;
     int32_t stride;
+    bool is_file;
 
     if (!stream->has_format || stream->newest == NULL)
         return false;
     /* The chunk is in memory that the other side can write: each number is read once. */
     data = &stream->newest->buffer->datas[0];
+    is_file = data->type == SPA_DATA_MemFd;
     offset = *(const volatile uint32_t *)&data->chunk->offset;
     stride = *(const volatile int32_t *)&data->chunk->stride;
     if (stride == 0)
         stride = (int32_t)line;
-    if (stride < 0 || (uint64_t)stride < line ||
-        offset + (uint64_t)stride * (height - 1) + line > data->maxsize || !is_backed(data))
+    if (stride < 0 || (uint64_t)stride < line)
+        return false;
+    len = (uint64_t)stride * (stream->format.size.height - 1) + line;
+    if (len > WAYLANDPIXELS_MAX_BYTES || offset + len > data->maxsize ||
+        (is_file && !copy(video, data, data->mapoffset + offset, len)))
         return false;
     *out_pixels = (struct waylandpixels){
-        .bytes = (const uint8_t *)data->data + offset,
+        .bytes = is_file ? video->copied : (const uint8_t *)data->data + offset,
         .width = (int)stream->format.size.width,
         .height = (int)stream->format.size.height,
         .stride = (size_t)stride,

@@ -31,8 +31,7 @@ int portalvideo_connect(struct portalvideo *video, int fd, const uint32_t *nodes
 bool portalvideo_has_ended(const struct portalvideo *video);
 /* In pixels. False: it is not known yet. */
 bool portalvideo_size(const struct portalvideo *video, int index, int *out_width, int *out_height);
-/* The newest picture, valid until portalvideo_hear(). False: none has come yet. */
-bool portalvideo_picture(const struct portalvideo *video, int index,
-                         struct waylandpixels *out_pixels);
+/* The newest picture, valid until the next call. False: none has come yet. */
+bool portalvideo_picture(struct portalvideo *video, int index, struct waylandpixels *out_pixels);
 
 #endif

@@ -27,7 +27,6 @@
 
 enum {
     PIXEL_BYTES = 4,
-    MAX_PICTURE_BYTES = 512 << 20,
     FIRST_PICTURE_BYTES = 1 << 20,
     MAX_WINDOWS = 256,
     TITLE_BYTES = 256,
@@ -436,7 +435,7 @@ static int make_room(struct wayland *wayland, size_t bytes, struct err *err)
 
     if (bytes <= wayland->memory_bytes)
         return 0;
-    if (bytes > MAX_PICTURE_BYTES)
+    if (bytes > WAYLANDPIXELS_MAX_BYTES)
         return err_set(err, ERR_TOO_LARGE, "the screen is too large for a picture");
     if (ftruncate(wayland->memory_fd, (off_t)bytes) < 0)
         return err_set_plain(err, err_from_errno(errno));
@@ -482,9 +481,9 @@ static int fill_frame(struct wayland *wayland, struct wl_proxy *proxy, struct fr
 static bool is_sound(const struct frame *frame)
 {
     return frame->width > 0 && frame->height > 0 &&
-           frame->width <= MAX_PICTURE_BYTES / PIXEL_BYTES &&
+           frame->width <= WAYLANDPIXELS_MAX_BYTES / PIXEL_BYTES &&
            frame->stride >= frame->width * PIXEL_BYTES &&
-           frame->height <= MAX_PICTURE_BYTES / frame->stride;
+           frame->height <= WAYLANDPIXELS_MAX_BYTES / frame->stride;
 }
 
 /*
@@ -594,12 +593,8 @@ static int grab_several(struct wayland *wayland, const struct screen_area *area,
                         struct image *out_image, struct err *err)
 {
     size_t stride = (size_t)area->width * PIXEL_BYTES;
-    int r = 0;
+    int r = waylandpixels_make_room(&wayland->turned, area->width, area->height, err);
 
-    free(wayland->turned);
-    wayland->turned = calloc((size_t)area->height, stride);
-    if (wayland->turned == NULL)
-        return err_set_plain(err, ERR_NO_MEMORY);
     for (int i = 0; i < SCREEN_MAX_MONITORS && r == 0; i++) {
         const struct output *output = &wayland->outputs[i];
         struct screen_area part = waylandpixels_common(area, &output->area);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "screen/waylandpixels.h"
 
+#include <stdlib.h>
+
 enum { PIXEL_BYTES = 4 };
 
 /* The first two have numbers of their own; the others are four characters. */
@@ -128,4 +130,18 @@ void waylandpixels_copy(const struct waylandpixels *pixels, uint8_t *to, int wid
             pixel[2] = from[is_reversed ? 0 : 2];
             pixel[3] = 0;
         }
+}
+
+int waylandpixels_make_room(uint8_t **inout_room, int width, int height, struct err *err)
+{
+    size_t line = (size_t)width * PIXEL_BYTES;
+
+    free(*inout_room);
+    *inout_room = NULL;
+    if (width <= 0 || height <= 0 || (size_t)height > WAYLANDPIXELS_MAX_BYTES / line)
+        return err_set(err, ERR_TOO_LARGE,
+                       "%d x %d pixels are too many for a picture: ask for a smaller region", width,
+                       height);
+    *inout_room = calloc((size_t)height, line);
+    return *inout_room != NULL ? 0 : err_set_plain(err, ERR_NO_MEMORY);
 }

@@ -24,6 +24,8 @@ struct waylandpixels {
     int part_height;
 };
 
+enum { WAYLANDPIXELS_MAX_BYTES = 512 << 20 }; /* of a picture */
+
 /* What both areas have; without a width or height, nothing. */
 struct screen_area waylandpixels_common(const struct screen_area *a, const struct screen_area *b);
 /*
@@ -46,5 +48,10 @@ void waylandpixels_size(const struct waylandpixels *pixels, int *out_width, int 
  */
 void waylandpixels_copy(const struct waylandpixels *pixels, uint8_t *to, int width, int height,
                         size_t stride);
+/*
+ * Room for a picture of this size, all black; frees what was there. ERR_TOO_LARGE: compositors and
+ * desktops say how large it is, and where their monitors are.
+ */
+int waylandpixels_make_room(uint8_t **inout_room, int width, int height, struct err *err);
 
 #endif

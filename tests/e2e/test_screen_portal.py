@@ -21,6 +21,12 @@ BUS = """<busconfig><type>session</type><listen>unix:dir={runtime}</listen>
 </busconfig>"""
 
 
+def is_confined_worker(pid):
+    with open(f"/proc/{pid}/status") as status:
+        lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+    return lines["Name"].startswith("gatehouse-scree") and lines["Seccomp"] == "2"
+
+
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
 class OnPortal(OnDisplay):
     def setUp(self):
@@ -167,7 +173,7 @@ class Acting(OnPortal):
         self.assertEqual(self.noted()[-1], "Close session")
         second = self.serve()
         self.ok(second, "mouse_button", x=60, y=60, state="down")
-        [worker] = [pid for pid in session_members(second.pid) if self.is_confined_worker(pid)]
+        [worker] = [pid for pid in session_members(second.pid) if is_confined_worker(pid)]
         os.kill(worker, signal.SIGKILL)
         # The desktop ends the session of a connection that is lost. Another asks again.
         self.shoot(second)
@@ -177,17 +183,12 @@ class Acting(OnPortal):
         self.start_portal()
         server = self.serve()
         self.shoot(server)
-        [worker] = [pid for pid in session_members(server.pid) if self.is_confined_worker(pid)]
+        [worker] = [pid for pid in session_members(server.pid) if is_confined_worker(pid)]
         tasks = list(pathlib.Path(f"/proc/{worker}/task").iterdir())
         self.assertGreater(len(tasks), 1)  # PipeWire's
         for task in tasks:
             status = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
             self.assertEqual((status["Seccomp"], status["NoNewPrivs"]), ("2", "1"), task)
-
-    def is_confined_worker(self, pid):
-        with open(f"/proc/{pid}/status") as status:
-            lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
-        return lines["Name"].startswith("gatehouse-scree") and lines["Seccomp"] == "2"
 
 
 class Asking(OnPortal):
@@ -290,6 +291,23 @@ class Misbehaving(OnPortal):
                 self.end(server)
                 self.portal.kill()
                 self.portal.wait()
+
+    def test_memory_that_shrinks_while_it_is_read_ends_nothing(self):
+        self.start_portal("shrinks")
+        server = self.serve()
+        self.shoot(server)
+        [worker] = [pid for pid in session_members(server.pid) if is_confined_worker(pid)]
+        for _ in range(40):
+            self.shoot(server, format="png")
+        self.assertIn(worker, session_members(server.pid))
+
+    def test_monitors_far_apart_are_no_picture(self):
+        self.start_portal(monitors=(LEFT, "400x300+1000000+1000000@1:0000ff"))
+        server = self.serve()
+        self.assertIn("too many for a picture", server.bad("screen_screenshot_region", x=0, y=0, width=1000400,
+                                                           height=1000300))
+        lines = pixels_of(self.shoot(server, monitor=2, format="png")[0])
+        self.assertEqual((len(lines[0]), len(lines)), (400, 300))
 
     def test_a_portal_or_pipewire_that_goes_away_may_come_back(self):
         self.start_portal()

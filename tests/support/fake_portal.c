@@ -429,6 +429,7 @@ int main(int argc, char **argv)
         return 2;
     portal.manner = argv[1];
     portal.pipewire = argv[2];
+    fake_video_shrinks = is_manner("shrinks");
     if (!fake_video_start(portal.pipewire, argv[3], argv + 4, argc - 4))
         return 1;
     offer();

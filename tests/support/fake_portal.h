@@ -20,6 +20,8 @@ struct fake_monitor {
 
 extern struct fake_monitor fake_monitors[FAKE_MAX_MONITORS];
 extern int fake_video_count;
+/* Before the start: the memory of pictures becomes shorter and longer again all the time. */
+extern bool fake_video_shrinks;
 
 /* `form`: "BGRx" or "RGBx". Waits until all streams have a number. */
 bool fake_video_start(const char *socket, const char *form, char **monitors, int count);

@@ -2,9 +2,11 @@
 #include "fake_portal.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -26,6 +28,7 @@ enum { PIXEL_BYTES = 4, POD_BYTES = 1024, TEXT_BYTES = 64, TICK_NS = 40000000, M
 
 struct fake_monitor fake_monitors[FAKE_MAX_MONITORS];
 int fake_video_count;
+bool fake_video_shrinks;
 
 static struct {
     struct pw_loop *loop;
@@ -140,6 +143,53 @@ static void paint(const struct fake_monitor *monitor, uint8_t *to)
         }
 }
 
+/* ---- memory that shrinks ---- */
+
+struct shrinking {
+    int fd;
+    off_t bytes;
+};
+
+static void *shrink(void *data)
+{
+    const struct shrinking *memory = data;
+
+    while (true) {
+        const struct timespec moment = {.tv_nsec = 300000};
+
+        (void)!ftruncate(memory->fd, 0);
+        (void)nanosleep(&moment, NULL);
+        (void)!ftruncate(memory->fd, memory->bytes);
+        (void)nanosleep(&moment, NULL);
+    }
+    return NULL;
+}
+
+/* Of our own, without a seal, and black. */
+static void on_add_buffer(void *data, struct pw_buffer *buffer)
+{
+    const struct fake_monitor *monitor = data;
+    struct spa_data *inside = &buffer->buffer->datas[0];
+    struct shrinking *memory;
+    pthread_t thread;
+
+    if (!fake_video_shrinks)
+        return;
+    memory = malloc(sizeof(*memory));
+    if (memory == NULL)
+        return;
+    memory->fd = memfd_create("shrinking", MFD_CLOEXEC);
+    memory->bytes = (off_t)monitor->width * monitor->height * PIXEL_BYTES;
+    inside->type = SPA_DATA_MemFd;
+    inside->flags = SPA_DATA_FLAG_READWRITE;
+    inside->fd = memory->fd;
+    inside->mapoffset = 0;
+    inside->maxsize = (uint32_t)memory->bytes;
+    inside->data = NULL;
+    if (pthread_create(&thread, NULL, shrink, memory) == 0)
+        pthread_detach(thread);
+}
+
 static void on_process(void *data)
 {
     struct fake_monitor *monitor = data;
@@ -179,6 +229,7 @@ static void on_param(void *data, uint32_t id, const struct spa_pod *param)
 static const struct pw_stream_events stream_events = {
     .version = PW_VERSION_STREAM_EVENTS,
     .param_changed = on_param,
+    .add_buffer = on_add_buffer,
     .process = on_process,
 };
 
@@ -213,8 +264,11 @@ static bool add_stream(int index)
         return false;
     pw_stream_add_listener(video.streams[index].stream, &video.streams[index].listener,
                            &stream_events, monitor);
-    return pw_stream_connect(video.streams[index].stream, PW_DIRECTION_OUTPUT, PW_ID_ANY,
-                             PW_STREAM_FLAG_DRIVER | PW_STREAM_FLAG_MAP_BUFFERS, params, 1) >= 0;
+    return pw_stream_connect(
+               video.streams[index].stream, PW_DIRECTION_OUTPUT, PW_ID_ANY,
+               PW_STREAM_FLAG_DRIVER |
+                   (fake_video_shrinks ? PW_STREAM_FLAG_ALLOC_BUFFERS : PW_STREAM_FLAG_MAP_BUFFERS),
+               params, 1) >= 0;
 }
 
 static bool are_all_known(void)
