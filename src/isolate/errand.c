@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ enum {
 struct errand {
     int fd;
     pthread_mutex_t turn; /* serves workers: who has it may use the rest */
-    bool is_lost;
+    atomic_bool is_lost;  /* anybody may read it */
     uint32_t number;
     struct frames_decoder decoder;
 };
@@ -240,4 +241,9 @@ int errand_ask(struct errand *errand, unsigned job, struct str body, const struc
     if (r == 0)
         *out_end = asking.end;
     return r;
+}
+
+bool errand_is_lost(const struct errand *errand)
+{
+    return atomic_load(&errand->is_lost);
 }

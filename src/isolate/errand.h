@@ -54,4 +54,7 @@ void errand_free(struct errand *errand);
 int errand_ask(struct errand *errand, unsigned job, struct str body, const struct cancel *cancel,
                struct buf *space, enum errand_end *out_end, struct err *err);
 
+/* A request has found out that the copy has ended: no other will be done. For any thread. */
+bool errand_is_lost(const struct errand *errand);
+
 #endif

@@ -50,6 +50,11 @@ void media_client_free(struct media_client *client)
     free(client);
 }
 
+bool media_client_is_lost(const struct media_client *client)
+{
+    return errand_is_lost(client->errand);
+}
+
 static int judge(const struct media_client *client, enum errand_end end, struct str bytes,
                  struct media_answer *out_answer, struct err *err)
 {

@@ -19,6 +19,8 @@ int media_client_start(const char *libexec, int error_fd, int64_t time_ms,
                        struct media_client **out_client, struct err *err);
 /* No thread may be asking. */
 void media_client_free(struct media_client *client);
+/* As errand_is_lost(). */
+bool media_client_is_lost(const struct media_client *client);
 
 /*
  * Blocks until there is an answer; threads take turns. The outputs of the answer are views of

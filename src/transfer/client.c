@@ -81,6 +81,11 @@ void transfer_client_free(struct transfer_client *client)
     free(client);
 }
 
+bool transfer_client_is_lost(const struct transfer_client *client)
+{
+    return errand_is_lost(client->errand);
+}
+
 static int judge(enum errand_end end, struct str bytes, struct transfer_answer *out_answer,
                  struct err *err)
 {

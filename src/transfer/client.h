@@ -26,6 +26,8 @@ int transfer_client_start(const struct transfer_config *config, struct transfer_
                           struct err *err);
 /* No thread may be asking. */
 void transfer_client_free(struct transfer_client *client);
+/* As errand_is_lost(). */
+bool transfer_client_is_lost(const struct transfer_client *client);
 
 /*
  * Blocks until there is an answer; threads take turns, and ERR_BUSY if many wait. The outputs of

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import pwd
 import shutil
 import subprocess
 import sys
@@ -320,19 +321,30 @@ class Scene(unittest.TestCase):
         return sorted(records, key=lambda record: record["timestamp"])
 
 
-def run_as_user(program, gatehouse, without_syscall, needed, beside):
-    """The same program as nobody, from a copy that nobody can reach, with the files that it needs."""
+def with_a_home(room):
+    """The words before a command that sees nobody with a home and a shell; none if root may not mount. systemd's
+    library says that the name `nobody` is locked, so there is another one."""
+    nobody = pwd.getpwnam("nobody")
+    (room / "passwd").write_text(f"somebody:x:{nobody.pw_uid}:{nobody.pw_gid}::{room}/tmp:/bin/sh\n"
+                                 + pathlib.Path("/etc/passwd").read_text())
+    words = ["unshare", "--mount", "sh", "-euc", 'mount --bind "$0" /etc/passwd; exec "$@"', str(room / "passwd")]
+    return words if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode == 0 else []
+
+
+def run_as_user(program, gatehouse, *words, beside=(), needed=(), can_log_in=False):
+    """The same program as nobody, from a copy that nobody can reach: with these words, the programs `beside` it, and
+    the files that it needs. `can_log_in`: nobody has a home and a shell meanwhile, where root may mount."""
     room = pathlib.Path(tempfile.mkdtemp(prefix="mcp-user-"))
     become = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
     try:
         room.chmod(0o755)
         (room / "tmp").mkdir(mode=0o700)
         shutil.chown(room / "tmp", "nobody")
-        sources = [program, pathlib.Path(patience.__file__)]
-        sources += [path for path in program.parent.glob("*.py") if not path.name.startswith("test_")]
+        sources = [pathlib.Path(patience.__file__), *program.parent.glob("*.py")]
         programs = [path for path in gatehouse.parent.glob("gatehouse-*") if path.is_file()]
-        programs += [without_syscall, *(without_syscall.parent / name for name in beside)]
-        for path in [*sources, gatehouse, *programs]:
+        if can_log_in:
+            become = [*with_a_home(room), *become]
+        for path in [*sources, gatehouse, *programs, *beside]:
             shutil.copy(path, room)
             (room / path.name).chmod(0o755)
         for path in needed:
@@ -344,7 +356,7 @@ def run_as_user(program, gatehouse, without_syscall, needed, beside):
                 break
         environment = {**os.environ, "TMPDIR": str(room / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.run(
-            [*become, python, room / program.name, room / "gatehouse", room / without_syscall.name],
+            [*become, python, room / program.name, room / "gatehouse", *words],
             env=environment, cwd=room,
         ).returncode
     finally:
@@ -362,7 +374,8 @@ def main(needed=(), beside=()):
     given, rest = parser.parse_known_args()
     if given.as_user and os.geteuid() == 0:
         program = pathlib.Path(sys.argv[0]).resolve()
-        sys.exit(run_as_user(program, given.gatehouse, given.without_syscall, needed, beside))
+        sys.exit(run_as_user(program, given.gatehouse, given.without_syscall.name, needed=needed, beside=[
+            given.without_syscall, *(given.without_syscall.parent / name for name in beside)]))
     GATEHOUSE, WITHOUT_SYSCALL = given.gatehouse.resolve(), given.without_syscall.resolve()
     program = unittest.main(module="__main__", argv=[sys.argv[0], *rest], verbosity=1, exit=False)
     for case, reason in program.result.skipped:

@@ -2,6 +2,7 @@
 """transport of host.fs against real servers, against hostile ones, and that it reaches no other.
 
 Arguments: gatehouse, and what unittest takes: the classes Real, Refused and Hostile, or Endless, which takes a minute.
+With --as-user behind gatehouse as an ordinary user.
 """
 import json
 import os
@@ -17,8 +18,9 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
+from mcp_client import run_as_user
 from server_scene import PATIENCE
-from test_hostfs import GATEHOUSE, Scene
+from test_hostfs import GATEHOUSE, Scene, hosts_of
 from test_hostfs_media import descendants
 from transport_scene import PLACES, HostileFtp, Listener, Sshd, Vsftpd, find_sshd
 
@@ -59,7 +61,7 @@ class Transport(Scene):
         return server, self.client(server, key), self.client(server, key, 2)
 
     def with_sshd(self, *schemes):
-        command, why = find_sshd()
+        command, why = find_sshd("ssh" in schemes)
         if command is None:
             print("skipped:", why)
             self.skipTest(why)
@@ -167,6 +169,12 @@ class Real(Transport):
         thread.join()
         self.assertTrue(ended)
         self.assertGreaterEqual(answers[0][0], 400, answers)
+        # The process with the files can start no other such one: the server starts both anew.
+        asked["command"] = "echo back"
+        while (answer := client("transport", **asked))[0] == 503:
+            self.assertLess(time.monotonic(), end)
+        self.assertEqual(answer, (200, {"exitCode": 0, "stdout": "back\n", "stderr": ""}))
+        server.hosts += [os.pidfd_open(pid) for pid in hosts_of(server.process.pid)]
 
     def test_ftp(self):
         vsftpd = self.with_vsftpd()
@@ -398,4 +406,8 @@ class Endless(Meeting):
 
 if __name__ == "__main__":
     del sys.argv[1]
+    if sys.argv[1:2] == ["--as-user"]:
+        del sys.argv[1]
+        if os.geteuid() == 0:
+            sys.exit(run_as_user(pathlib.Path(__file__).resolve(), pathlib.Path(GATEHOUSE), *sys.argv[1:], can_log_in=True))
     unittest.main()

@@ -28,12 +28,13 @@ def wait_for(process, port, patience):
     raise AssertionError(f"nothing listens, exit status {process.poll()}")
 
 
-def find_sshd():
+def find_sshd(with_commands=True):
     """The command that runs sshd, or the reason why there is none."""
+    me = pwd.getpwuid(os.geteuid())
     sshd = shutil.which("sshd", path=PLACES)
     if sshd is None or shutil.which("ssh-keygen") is None:
         return None, "there is no sshd"
-    if pwd.getpwuid(os.geteuid()).pw_passwd.startswith(("*", "!")):
+    if me.pw_passwd.startswith(("*", "!")) or (with_commands and me.pw_shell.endswith(("/false", "/nologin"))):
         return None, "nobody can log in as this user"
     if os.geteuid() != 0 or pathlib.Path("/run/sshd").is_dir():
         return [sshd], None

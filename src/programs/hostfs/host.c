@@ -367,6 +367,11 @@ void host_run(struct host *host)
     worker_run_loop(host->pool);
 }
 
+bool host_is_idle(const struct host *host)
+{
+    return host->at_work == 0 && list_is_empty(&host->waiting) && writer_kept(host->writer) == 0;
+}
+
 void host_free(struct host *host)
 {
     if (host == NULL)

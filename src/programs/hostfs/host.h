@@ -32,5 +32,7 @@ int host_new(const struct host_config *config, struct host **out_host);
 /* Runs the loop on a thread of the pool. */
 void host_run(struct host *host);
 void host_free(struct host *host);
+/* Every request has its answer, and the server has them all. */
+bool host_is_idle(const struct host *host);
 
 #endif

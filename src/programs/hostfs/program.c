@@ -60,12 +60,25 @@ static void on_end(void *data, int error)
     loop_stop(program->loop);
 }
 
+/* Files in memory are worth more than a helper: they would be gone with us. */
+static bool has_lost_helper(const struct program *program)
+{
+    return program->root_path[0] != '\0' &&
+           (media_client_is_lost(program->media) ||
+            (program->transfer != NULL && transfer_client_is_lost(program->transfer)));
+}
+
 static void on_answered(void *data)
 {
     struct program *program = data;
 
     if (!program->flush.is_started)
         timer_start(&program->flush, FLUSH_MS);
+    if (!has_lost_helper(program) || !host_is_idle(program->host))
+        return;
+    /* Confined, we start nothing; the server starts another one of us. */
+    log_write(&program->log, LOG_WARN, "a process that starts helpers has ended: starting anew");
+    loop_stop(program->loop);
 }
 
 static void flush_record(void *data)
