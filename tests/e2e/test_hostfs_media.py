@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Images and documents of host.fs: each operation, and what must be refused in bounded time and memory.
 
-Arguments: gatehouse, and what unittest takes.
+Arguments: gatehouse, and what unittest takes: the classes Images, Documents and Absent, or Damaged, which takes a minute.
 """
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import zlib
 
 sys.dont_write_bytecode = True  # not into the sources
 import test_hostfs
-from media_scene import pdf, png
+from media_scene import noise, pdf, png
 from test_hostfs import GATEHOUSE, Scene
 
 FORMATS = ["jpeg", "png", "webp", "avif", "gif"]
@@ -232,6 +233,59 @@ class Documents(Media):
                 status, body = client("pdf", path=name, **words)
                 self.assertIn(status, (200, 422), (name, words, body))
         self.assertEqual(client("read", path="a.txt")[0], 200)
+
+
+class Damaged(Media):
+    """What worked once, with a few bytes changed: the process of a request may end as it likes, ours go on."""
+    ROUNDS = 25
+
+    def setUp(self):
+        super().setUp()
+        self.server, self.ask, _ = self.clients()
+        self.chance = random.Random(30)
+
+    def damage(self, content):
+        """A few bytes, also where lengths are, a part twice, or the end missing."""
+        content = bytearray(content)
+        for _ in range(self.chance.choice((1, 1, 2, 8, 64))):
+            content[self.chance.randrange(len(content))] = self.chance.choice((0, 1, 127, 128, 255, self.chance.randrange(256)))
+        start, length = self.chance.randrange(len(content)), self.chance.randrange(200)
+        way = self.chance.randrange(4)
+        if way == 0:
+            del content[start:]
+        elif way == 1:
+            content[start:start] = content[start:start + length]
+        elif way == 2:
+            del content[start:start + length]
+        return bytes(content)
+
+    def check(self, operation, **words):
+        status, body = self.ask(operation, **words)
+        self.assertIn((status, body.get("error")), ((200, None), (422, "media_refused"), (400, "validation_error")), (words, body))
+
+    def test_images(self):
+        self.needs("image")
+        (self.root / "in.png").write_bytes(noise(48, 32))
+        for form in self.block["image"]["formats"]:
+            self.assertEqual(self.ask("image", op="formatConvert", path="in.png", to=f"good.{form}", format=form)[0], 200)
+            good = (self.root / f"good.{form}").read_bytes()
+            for i in range(self.ROUNDS):
+                (self.root / f"bad.{form}").write_bytes(self.damage(good))
+                self.check("image", op="resize", path=f"bad.{form}", to="out.png", width=8 + i)
+
+    def test_documents(self):
+        self.needs("pdf")
+        good = pdf("Alpha one", "Beta two", "Gamma three")
+        for _ in range(self.ROUNDS):
+            (self.root / "bad.pdf").write_bytes(self.damage(good))
+            self.check("pdf", op="extractText", path="bad.pdf")
+            self.check("pdf", op="split", path="bad.pdf", to="out/p.pdf")
+            self.check("pdf", op="merge", paths=["bad.pdf", "bad.pdf"], to="all.pdf")
+
+    def tearDown(self):
+        self.assertEqual(self.ask("read", path="a.txt")[0], 200)
+        self.assertEqual([pid for pid in descendants(self.server.process.pid)
+                          if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"gatehouse-media\0")], [])
 
 
 class Absent(Media):

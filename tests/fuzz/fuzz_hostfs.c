@@ -1,17 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as the stream of frames from a server, worked on with files in memory: each answer is
- * JSON with a status, and no file is larger than the limit.
+ * JSON with a status, no file is larger than the limit, and helpers are asked nothing that they
+ * would not take.
  */
 #include <assert.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "base/json.h"
 #include "hostfs/service.h"
+#include "media/client.h"
+#include "transfer/client.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX_FILE = 64, ARENA_BYTES = 64 << 20, LEAST_STATUS = 200, LARGEST_STATUS = 507 };
+enum {
+    MAX_FILE = 64,
+    ARENA_BYTES = 64 << 20,
+    LEAST_STATUS = 200,
+    LARGEST_STATUS = 507,
+    ALL_FEATURES = 0xffff
+};
+
+/* ---- helpers that have done it already ---- */
+
+int media_ask(struct media_client *client, enum media_job job, const struct media_request *request,
+              const struct cancel *cancel, struct buf *space, struct media_answer *out_answer,
+              struct err *err)
+{
+    cleanup_buf struct buf bytes = BUF_INIT(MEDIA_MAX_BYTES);
+    struct media_request *again = malloc(sizeof(*again));
+
+    (void)client;
+    (void)cancel;
+    (void)space;
+    (void)err;
+    assert(again != NULL && job == media_job_of(request->operation));
+    assert(media_write_request(request, &bytes) == 0);
+    assert(media_read_request(buf_view(&bytes), again, NULL) == 0);
+    free(again);
+    *out_answer = (struct media_answer){.format = request->format, .width = 1, .height = 1};
+    out_answer->output_count = request->range_count > 0 ? request->range_count : 1;
+    for (size_t i = 0; i < out_answer->output_count; i++)
+        out_answer->outputs[i] = STR("done");
+    return 0;
+}
+
+int transfer_ask(struct transfer_client *client, const struct transfer_request *request,
+                 const struct cancel *cancel, struct buf *space, struct transfer_answer *out_answer,
+                 struct err *err)
+{
+    cleanup_buf struct buf bytes = BUF_INIT(TRANSFER_MAX_BYTES);
+    struct transfer_request again;
+
+    (void)client;
+    (void)cancel;
+    (void)space;
+    (void)err;
+    assert(transfer_write_request(request, &bytes) == 0);
+    assert(transfer_read_request(buf_view(&bytes), &again, NULL) == 0);
+    *out_answer =
+        (struct transfer_answer){.output_count = request->operation == TRANSFER_EXEC ? 2 : 1,
+                                 .outputs = {STR("f12345678name"), STR("\xff")}};
+    return 0;
+}
+
+/* ---- requests ---- */
 
 static void check_answer(const struct hostfs_answer *answer, struct str body)
 {
@@ -60,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct authority_scope *scope = NULL;
     struct authority *authority = NULL;
     struct frames_decoder decoder;
-    struct hostfs hostfs = {.max_file_bytes = MAX_FILE};
+    struct hostfs hostfs = {.max_file_bytes = MAX_FILE, .features = ALL_FEATURES};
     const struct frames_events events = {
         .check = hostfs_check_request, .on_frame = on_frame, .data = &hostfs};
 
