@@ -32,6 +32,14 @@ struct screen_monitor {
     char name[SCREEN_NAME_BYTES];
 };
 
+/* Where the conversation with the front end is. */
+enum screen_exchange {
+    SCREEN_BETWEEN,    /* two requests */
+    SCREEN_IN_REQUEST, /* a part of it was read */
+    SCREEN_AT_WORK,    /* the front end waits for the reply */
+    SCREEN_IN_REPLY,   /* a part of it was sent */
+};
+
 /* What is pressed or changed, in memory that outlives the process, so that the next one can undo
  * it. */
 struct screen_held {
@@ -39,6 +47,7 @@ struct screen_held {
     uint8_t buttons[8];
     uint8_t borrowed[256]; /* keys that have another symbol for a while */
     bool is_stopped;       /* by the user: no more input */
+    enum screen_exchange exchange;
 };
 
 struct screen;

@@ -551,6 +551,27 @@ int screen_host_refuse(int fd, const struct err *why)
     return r == 0 ? send_reply(fd, &reply, str_from(why->message), STR_EMPTY) : r;
 }
 
+int screen_host_go_on(struct screen_held *held, int fd)
+{
+    struct screen_reply reply = {.error = ERR_CONNECTION_LOST};
+    enum screen_exchange exchange = held->exchange;
+
+    held->exchange = SCREEN_BETWEEN;
+    switch (exchange) {
+    case SCREEN_BETWEEN:
+        return 0;
+    case SCREEN_AT_WORK:
+        return send_reply(fd, &reply,
+                          STR("the process with the display has ended; what was asked for may be "
+                              "done in part: look, and try again"),
+                          STR_EMPTY);
+    case SCREEN_IN_REQUEST:
+    case SCREEN_IN_REPLY:
+        break;
+    }
+    return ERR_CONNECTION_LOST;
+}
+
 /* ---- waiting, with an eye on the display and on the user ---- */
 
 static void stop_input(struct screen_host *host)
@@ -648,20 +669,24 @@ int screen_host_serve(struct screen_host *host, int fd)
         r = wait_for_request(host, fd);
         if (r < 0)
             return r;
+        host->stop.held->exchange = SCREEN_IN_REQUEST;
         r = read_request(fd, &request, &given);
         if (r < 0)
             return 0; /* the front end has gone, or talks nonsense */
+        host->stop.held->exchange = SCREEN_AT_WORK;
         buf_clear(&text);
         buf_clear(&image);
         host->front_fd = fd;
         reply.error = screen_host_do(host, &request, buf_view(&given), &reply, &text, &image, &err);
         host->front_fd = -1;
+        host->stop.held->exchange = SCREEN_IN_REPLY;
         if (reply.error < 0)
             r = send_reply(fd, &reply, str_from(err.message), STR_EMPTY);
         else
             r = send_reply(fd, &reply, buf_view(&text), buf_view(&image));
         if (r < 0)
             return 0;
+        host->stop.held->exchange = SCREEN_BETWEEN;
         if (reply.error == ERR_CONNECTION_LOST)
             return ERR_CONNECTION_LOST;
     }

@@ -38,4 +38,11 @@ int screen_host_serve(struct screen_host *host, int fd);
 /* Answers one request with this error. ERR_CONNECTION_LOST: the socket was closed. */
 int screen_host_refuse(int fd, const struct err *why);
 
+/*
+ * Goes on after a worker that was killed: answers the request that it had, for which the front end
+ * waits. ERR_CONNECTION_LOST: it was killed in the middle of a message, and nobody knows where the
+ * next one begins.
+ */
+int screen_host_go_on(struct screen_held *held, int fd);
+
 #endif

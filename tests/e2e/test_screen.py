@@ -14,7 +14,7 @@ import unittest
 import mcp_client
 from mcp_client import PATIENCE, session_members
 from real_devices import RealDevices
-from screen_scene import OPEN, OnDisplay, pixels_of
+from screen_scene import OPEN, OnDisplay, is_confined_worker, pixels_of
 
 NEEDED = ("Xvfb", "xev", "xterm", "setxkbmap", "xsetroot", "xrandr")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
@@ -328,6 +328,19 @@ class Disturbed(OnScreen):
                             ("screen_wait", {"timeoutMs": 10**9}), ("screen_wait", {"stillMs": -5})):
             self.assertTrue(self.is_refused(server, tool, wrong), (tool, wrong))
 
+    def test_a_worker_that_is_killed_at_work_is_told_and_the_next_one_works(self):
+        path = self.log_events()
+        server = self.serve()
+        self.ok(server, "mouse_move", x=50, y=50)
+        message = server.call_message("keyboard_hold", {"keys": ["a"], "durationMs": 10000})
+        server.send(message)
+        self.wait_for(lambda: self.events(path, "KeyPress"))
+        [worker] = [pid for pid in session_members(server.pid) if is_confined_worker(pid)]
+        os.kill(worker, signal.SIGKILL)
+        self.assertIn("has ended", server.result(message["id"])["content"][0]["text"])
+        self.ok(server, "mouse_click", x=50, y=50)
+        self.wait_for(lambda: self.events(path, "KeyRelease"))
+
     def test_a_grab_of_another_client_delays_and_breaks_nothing(self):
         path = self.log_events()
         server = self.serve()
@@ -606,15 +619,9 @@ class Allowing(OnScreen):
     def test_the_process_with_the_display_can_do_nothing_else(self):
         server = self.serve()
         self.shoot(server)
-        confined = []
-        for pid in session_members(server.pid):
-            lines = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
-                         if ":\t" in line)
-            if lines["Name"].startswith("gatehouse-scree") and lines["Seccomp"] == "2":
-                confined.append(pid)
-                self.assertEqual(lines["NoNewPrivs"], "1")
-        self.assertEqual(len(confined), 1)
-        os.kill(confined[0], signal.SIGKILL)  # another takes its place
+        [confined] = [pid for pid in session_members(server.pid) if is_confined_worker(pid)]
+        self.assertIn("NoNewPrivs:\t1\n", pathlib.Path(f"/proc/{confined}/status").read_text())
+        os.kill(confined, signal.SIGKILL)  # another takes its place
         server.call("screen_info")
         self.wait_for(lambda: session_members(server.pid))
 

@@ -9,7 +9,7 @@ import unittest
 
 import mcp_client
 from mcp_client import PATIENCE, session_members
-from screen_scene import OPEN, OnDisplay, pixels_of
+from screen_scene import OPEN, OnDisplay, is_confined_worker, pixels_of
 
 NEEDED = ("dbus-daemon", "pipewire")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
@@ -19,12 +19,6 @@ GREEN = (0, 255, 0)
 BUS = """<busconfig><type>session</type><listen>unix:dir={runtime}</listen>
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
 </busconfig>"""
-
-
-def is_confined_worker(pid):
-    with open(f"/proc/{pid}/status") as status:
-        lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
-    return lines["Name"].startswith("gatehouse-scree") and lines["Seccomp"] == "2"
 
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")

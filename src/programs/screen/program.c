@@ -96,7 +96,7 @@ static int serve(void *data)
 
     /* An earlier worker may have been killed while the desktop was asking. */
     noticeboard_remove(&place->board, NOTICEBOARD_CALL);
-    if (open_screen(place, &screen) < 0)
+    if (screen_host_go_on(place->held, COMPANION_FD) < 0 || open_screen(place, &screen) < 0)
         return EXIT_SUCCESS;
     if (confine(screen->ops->asks_first, &err) < 0 || screen_host_new(screen, &stop, &host) < 0)
         return EXIT_FAILURE;
