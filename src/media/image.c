@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "media/image.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/library.h"
 
 #define LIBRARY "libvips.so.42"
 #define HEIF    "libheif.so.1"
@@ -86,17 +86,13 @@ static struct {
 
 static bool load(void *handle)
 {
-    void *found;
-
-    /* SAFETY: POSIX has function pointers fit into void *. */
-#define X(name)                                                                                    \
-    found = dlsym(handle, #name);                                                                  \
-    if (found == NULL)                                                                             \
-        return false;                                                                              \
-    memcpy(&library.name, &found, sizeof(found));
-    FUNCTIONS(X)
+    static const struct library_function functions[] = {
+#define X(name) {#name, &library.name},
+        FUNCTIONS(X)
 #undef X
-    return true;
+    };
+
+    return library_find(handle, functions, array_size(functions));
 }
 
 /*

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "media/pdf.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/library.h"
 
 enum { MAX_PAGES = 20000 };
 
@@ -73,17 +73,13 @@ const struct str pdf_sample =
 
 static bool load(void *handle)
 {
-    void *found;
-
-    /* SAFETY: POSIX has function pointers fit into void *. */
-#define X(name)                                                                                    \
-    found = dlsym(handle, #name);                                                                  \
-    if (found == NULL)                                                                             \
-        return false;                                                                              \
-    memcpy(&library.name, &found, sizeof(found));
-    FUNCTIONS(X)
+    static const struct library_function functions[] = {
+#define X(name) {#name, &library.name},
+        FUNCTIONS(X)
 #undef X
-    return true;
+    };
+
+    return library_find(handle, functions, array_size(functions));
 }
 
 int pdf_open(struct err *err)

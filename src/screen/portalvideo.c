@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "screen/portalvideo.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #pragma pop_macro("strncpy")
 
 #include "base/cleanup.h"
+#include "base/library.h"
 #include "screen/backend.h"
 
 #define LIBRARY "libpipewire-0.3.so.0"
@@ -84,20 +84,13 @@ struct portalvideo {
 
 static bool load(void)
 {
-    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    void *found;
-
-    if (handle == NULL)
-        return false;
-        /* SAFETY: POSIX has function pointers fit into void *. */
-#define X(name)                                                                                    \
-    found = dlsym(handle, #name);                                                                  \
-    if (found == NULL)                                                                             \
-        return false;                                                                              \
-    memcpy(&library.name, &found, sizeof(found));
-    FUNCTIONS(X)
+    static const struct library_function functions[] = {
+#define X(name) {#name, &library.name},
+        FUNCTIONS(X)
 #undef X
-    return true;
+    };
+
+    return library_find(dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), functions, array_size(functions));
 }
 
 /* ---- what a stream tells ---- */

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "screen/sdbus.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include "base/cleanup.h"
+#include "base/library.h"
 
 struct sdbus sdbus;
 
 bool sdbus_load(void)
 {
-    void *handle = dlopen(SDBUS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    void *found;
-
-    if (handle == NULL)
-        return false;
-        /* SAFETY: POSIX has function pointers fit into void *. */
-#define X(name)                                                                                    \
-    found = dlsym(handle, #name);                                                                  \
-    if (found == NULL)                                                                             \
-        return false;                                                                              \
-    memcpy(&sdbus.name, &found, sizeof(found));
-    SDBUS_FUNCTIONS(X)
+    static const struct library_function functions[] = {
+#define X(name) {#name, &sdbus.name},
+        SDBUS_FUNCTIONS(X)
 #undef X
-    return true;
+    };
+
+    return library_find(dlopen(SDBUS_LIBRARY, RTLD_NOW | RTLD_LOCAL), functions,
+                        array_size(functions));
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "screen/waylandclient.h"
 
-#include <dlfcn.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wayland-client-core.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/library.h"
 #include "screen/waylandprotocol.h"
 
 #define LIBRARY "libwayland-client.so.0"
@@ -48,19 +49,14 @@ static void say_nothing(const char *format, va_list args)
 
 static bool load(void)
 {
-    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    void *found;
-
-    if (handle == NULL)
-        return false;
-        /* SAFETY: POSIX has function pointers fit into void *. */
-#define X(name)                                                                                    \
-    found = dlsym(handle, #name);                                                                  \
-    if (found == NULL)                                                                             \
-        return false;                                                                              \
-    memcpy(&library.name, &found, sizeof(found));
-    FUNCTIONS(X)
+    static const struct library_function functions[] = {
+#define X(name) {#name, &library.name},
+        FUNCTIONS(X)
 #undef X
+    };
+
+    if (!library_find(dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), functions, array_size(functions)))
+        return false;
     library.wl_log_set_handler_client(say_nothing);
     return true;
 }

@@ -2,12 +2,12 @@
 #include "transfer/ftp.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/library.h"
 
 #define LIBRARY       "libcurl.so.4"
 #define LIBRARY_OTHER "libcurl-gnutls.so.4"
@@ -85,17 +85,13 @@ static struct {
 
 static bool load(void *handle)
 {
-    void *found;
-
-    /* SAFETY: POSIX has function pointers fit into void *. */
-#define X(name)                                                                                    \
-    found = dlsym(handle, #name);                                                                  \
-    if (found == NULL)                                                                             \
-        return false;                                                                              \
-    memcpy(&library.name, &found, sizeof(found));
-    FUNCTIONS(X)
+    static const struct library_function functions[] = {
+#define X(name) {#name, &library.name},
+        FUNCTIONS(X)
 #undef X
-    return true;
+    };
+
+    return library_find(handle, functions, array_size(functions));
 }
 
 int ftp_open(struct err *err)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transfer/ssh.h"
 
-#include <dlfcn.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/library.h"
 
 #define LIBRARY "libssh2.so.1"
 
@@ -137,17 +137,13 @@ static struct hosts *hosts;
 
 static bool load(void *handle)
 {
-    void *found;
-
-    /* SAFETY: POSIX has function pointers fit into void *. */
-#define X(name)                                                                                    \
-    found = dlsym(handle, #name);                                                                  \
-    if (found == NULL)                                                                             \
-        return false;                                                                              \
-    memcpy(&library.name, &found, sizeof(found));
-    FUNCTIONS(X)
+    static const struct library_function functions[] = {
+#define X(name) {#name, &library.name},
+        FUNCTIONS(X)
 #undef X
-    return true;
+    };
+
+    return library_find(handle, functions, array_size(functions));
 }
 
 int ssh_open(struct err *err)
