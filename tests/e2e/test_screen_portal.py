@@ -303,20 +303,25 @@ class Misbehaving(OnPortal):
         lines = pixels_of(self.shoot(server, monitor=2, format="png")[0])
         self.assertEqual((len(lines[0]), len(lines)), (400, 300))
 
+    def first_error(self, server):
+        """The bus and PipeWire need a moment to tell that somebody was killed; until then there are pictures."""
+        result = self.wait_for(lambda: (one := server.call("screen_screenshot")).get("isError") and one)
+        return result["content"][0]["text"]
+
     def test_a_portal_or_pipewire_that_goes_away_may_come_back(self):
         self.start_portal()
         server = self.serve()
         self.shoot(server)
         self.portal.kill()
         self.portal.wait()
-        self.assertRegex(server.bad("screen_screenshot"), "portal|ended")
+        self.assertRegex(self.first_error(server), "portal|ended")
         self.start_portal()
         self.wait_for(lambda: not server.call("screen_screenshot").get("isError"))
         for process in (self.pipewire, self.portal):
             process.kill()
             process.wait()
         (self.runtime / "pipewire-0").unlink()
-        self.assertRegex(server.bad("screen_screenshot"), "portal|ended")
+        self.assertRegex(self.first_error(server), "portal|ended")
         self.start_pipewire()
         self.start_portal()
         self.wait_for(lambda: not server.call("screen_screenshot").get("isError"))
