@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/hostrange.h"
 #include "browser/jsonf.h"
 #include "browser/relay.h"
 #include "browser/url.h"
@@ -107,7 +108,7 @@ void host_on_paused(struct host *host, struct page *page, struct str session,
     }
     is_agreed = is_going && (str_eq_c(url.host, page->agreed) || str_eq(url.host, page_host(page)));
     /* The front end knows the rules, and what Gatehouse itself is. */
-    if (!is_going && !browser_host_is_private(url.host))
+    if (!is_going && !hostrange_is_private(url.host))
         answer_request(host, session_id, id, true);
     else
         ask_front(host, is_going ? page : NULL, session, params, &url, is_agreed);

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hostrange.h"
 #include "base/rand.h"
 #include "base/secret.h"
 #include "browser/jsonf.h"
 #include "browser/socket.h"
-#include "browser/url.h"
 #include "net/http/origin.h"
 
 enum {
@@ -169,7 +169,7 @@ bool relay_is_expected(const struct host *host)
 
 bool relay_is_at(const struct host *host, struct str name, uint16_t port)
 {
-    return host->relay != NULL && port == host->relay->port && browser_host_is_loopback(name);
+    return host->relay != NULL && port == host->relay->port && hostrange_is_loopback(name);
 }
 
 void relay_begin(struct host *host)

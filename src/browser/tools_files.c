@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hostrange.h"
 #include "base/rand.h"
 #include "browser/jsonf.h"
 #include "browser/keeper.h"
@@ -74,7 +75,7 @@ static bool is_from_elsewhere(struct host *host, struct str text, struct str fra
 
     if (!browser_url_parse(text, &url))
         return true;
-    if (url.scheme == BROWSER_BLANK || !browser_host_is_private(url.host))
+    if (url.scheme == BROWSER_BLANK || !hostrange_is_private(url.host))
         return false;
     list_each (node, &host->pages) {
         struct page *page = list_entry(node, struct page, node);

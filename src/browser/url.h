@@ -23,14 +23,4 @@ struct browser_url {
 /* False if it is no address, or one that browsers would read differently from people. */
 bool browser_url_parse(struct str text, struct browser_url *out_url);
 
-/*
- * Whether the host, in the form of permission/rules/form.h or a browser's, is this machine or one
- * of a private network: loopback, link-local, RFC 1918 and 6598, unique local, and names that end
- * so (localhost, .local, .internal, .home.arpa).
- */
-bool browser_host_is_private(struct str host);
-
-/* Whether the host is this machine itself. */
-bool browser_host_is_loopback(struct str host);
-
 #endif

@@ -604,6 +604,35 @@ void permission_decide(struct permission *permission, const struct permission_re
     permission_end(&moment);
 }
 
+bool permission_rests_on_all(const struct permission_moment *moment,
+                             const struct permission_resource *resource,
+                             const struct permission_decision *decision)
+{
+    __attribute__((uninitialized)) struct permission_subject subject;
+    const struct rule *rule;
+
+    if (decision->verdict != PERMISSION_ALLOW ||
+        (decision->source != PERMISSION_BY_MODE && decision->source != PERMISSION_BY_ALLOW_RULE) ||
+        !permission_subject(resource, &subject))
+        return false;
+    rule = permission_allowance(moment, &subject, moment->wall_ms);
+    return rule == NULL || str_eq(rule->pattern, STR("*"));
+}
+
+bool permission_is_general(struct permission *permission,
+                           const struct permission_resource *resource)
+{
+    struct permission_decision decision;
+    struct permission_moment moment;
+    bool is_general;
+
+    permission_begin(permission, &moment);
+    permission_judge(&moment, resource, &decision);
+    is_general = permission_rests_on_all(&moment, resource, &decision);
+    permission_end(&moment);
+    return is_general;
+}
+
 enum permission_mode permission_decide_all(struct permission *permission,
                                            const struct permission_resource *resources,
                                            size_t count, struct permission_decision *out_decisions,

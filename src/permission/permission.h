@@ -102,6 +102,9 @@ enum permission_source {
  */
 const char *permission_source_name(enum permission_source source);
 
+/* A host of the group browser that is none: the user's own browser, with its tabs and logins. */
+#define PERMISSION_LOCAL_BROWSER "local-browser"
+
 struct permission_decision {
     enum permission_mode verdict; /* PERMISSION_ASK: a user must be asked */
     enum permission_source source;
@@ -120,6 +123,13 @@ struct permission_decision {
  */
 void permission_decide(struct permission *permission, const struct permission_resource *resource,
                        struct permission_decision *out_decision);
+
+/*
+ * Whether it is allowed, but only by the mode or by a rule for everything ("*"). This machine,
+ * private networks and the user's own browser need more than that (browser/reach.c).
+ */
+bool permission_is_general(struct permission *permission,
+                           const struct permission_resource *resource);
 
 /*
  * Decides about everything a call touches, at one moment: deny wins over ask, and ask over allow.

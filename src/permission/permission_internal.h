@@ -61,4 +61,9 @@ void permission_judge(const struct permission_moment *moment,
                       const struct permission_resource *resource,
                       struct permission_decision *out_decision);
 
+/* See permission_is_general(). */
+bool permission_rests_on_all(const struct permission_moment *moment,
+                             const struct permission_resource *resource,
+                             const struct permission_decision *decision);
+
 #endif

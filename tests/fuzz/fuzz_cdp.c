@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/hostrange.h"
 #include "browser/cdp.h"
 #include "browser/url.h"
 #include "browser/wire.h"
@@ -104,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cut(stream, step);
     if (browser_url_parse(stream, &url)) {
         assert(url.host.len <= stream.len);
-        (void)browser_host_is_private(url.host);
+        (void)hostrange_is_private(url.host);
     }
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "base/err.h"
+#include "base/hostrange.h"
 #include "browser/keys.h"
 #include "browser/url.h"
 #include "browser/wire.h"
@@ -63,11 +64,11 @@ static void hosts_of_private_networks_are_known(void **state)
 
     (void)state;
     for (size_t i = 0; i < array_size(private); i++)
-        assert_true(browser_host_is_private(str_from(private[i])));
+        assert_true(hostrange_is_private(str_from(private[i])));
     for (size_t i = 0; i < array_size(public); i++)
-        assert_false(browser_host_is_private(str_from(public[i])));
-    assert_true(browser_host_is_loopback(STR("[::ffff:127.0.0.1]")));
-    assert_false(browser_host_is_loopback(STR("10.0.0.1")));
+        assert_false(hostrange_is_private(str_from(public[i])));
+    assert_true(hostrange_is_loopback(STR("[::ffff:127.0.0.1]")));
+    assert_false(hostrange_is_loopback(STR("10.0.0.1")));
 }
 
 static void keys_have_names_and_codes(void **state)

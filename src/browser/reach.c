@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which hosts a call reaches, and whether it may. */
+#include "browser/browsertools_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hostrange.h"
+#include "browser/url.h"
+
+enum {
+    MAX_HOSTS = 2,
+    DAEMON_PORT = 7655, /* where `gatehouse connect` listens unless told otherwise */
+};
+
+/* ---- what a call is about ---- */
+
+static bool has_page(const struct catalog_tool *tool)
+{
+    switch (tool->id) {
+    case TOOL_BROWSER_CONNECT:
+    case TOOL_BROWSER_DISCONNECT:
+    case TOOL_BROWSER_TAB_OPEN:
+    case TOOL_BROWSER_TAB_LIST:
+    case TOOL_BROWSER_DOWNLOADS:
+    case TOOL_BROWSER_CREATE_CREDENTIAL:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Whether what it does with the page needs the host's permission: leaving one does not. */
+static bool uses_page(const struct catalog_tool *tool)
+{
+    return has_page(tool) && tool->id != TOOL_BROWSER_NAVIGATE &&
+           tool->id != TOOL_BROWSER_TAB_FOCUS && tool->id != TOOL_BROWSER_TAB_CLOSE &&
+           tool->id != TOOL_BROWSER_RESIZE;
+}
+
+/*
+ * A tab of the user may have what he has not saved, and to control it is more than to look: only to
+ * bring it to the front needs no permission for the host. It is never closed.
+ */
+static bool needs_page_host(const struct browser_call *call)
+{
+    return call->page_host[0] != '\0' &&
+           (uses_page(call->tool) ||
+            (call->is_users_page &&
+             (call->tool->id == TOOL_BROWSER_NAVIGATE || call->tool->id == TOOL_BROWSER_RESIZE)));
+}
+
+bool browser_is_local_default(const struct browser_tools_config *config)
+{
+    return config->default_browser != NULL && strcmp(config->default_browser, BROWSER_LOCAL) == 0;
+}
+
+/* The host in the form of rules. */
+static bool put_host(struct str host, char out_host[BROWSER_HOST_BYTES])
+{
+    struct form_host form;
+
+    if (!form_host(host, &form))
+        return false;
+    snprintf(out_host, BROWSER_HOST_BYTES, "%.*s", (int)form.len, form.text);
+    return true;
+}
+
+static bool is_own(const struct browser_tools *tools, struct str host, uint16_t port)
+{
+    const struct browser_tools_config *config = &tools->config;
+    struct str server = config->server_host != NULL ? str_from(config->server_host) : STR_EMPTY;
+    char here[BROWSER_HOST_BYTES];
+    char there[BROWSER_HOST_BYTES];
+
+    if (hostrange_is_loopback(host))
+        return port == DAEMON_PORT || (port != 0 && port == config->own_port) ||
+               (port == config->server_port && hostrange_is_loopback(server));
+    return port == config->server_port && put_host(host, here) && put_host(server, there) &&
+           strcmp(here, there) == 0;
+}
+
+static int take_url(struct browser_call *call, struct str text, struct err *err)
+{
+    struct browser_url url;
+
+    if (!browser_url_parse(text, &url))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "url",
+                             "url: '%.100s' is not a plain address", text.ptr);
+    if (url.scheme == BROWSER_OTHER)
+        return err_set_field(
+            err, ERR_DENIED_BY_POLICY, "url",
+            "url: only http and https addresses are opened; for files use the file "
+            "tools");
+    if (url.scheme == BROWSER_BLANK) {
+        call->is_anywhere = text.len > 5 && str_eq_nocase(str_slice(text, 0, 5), STR("data:"));
+        return 0;
+    }
+    if (is_own(call->tools, url.host, url.port))
+        return err_set_field(err, ERR_DENIED_BY_POLICY, "url",
+                             "url: this is Gatehouse itself, which no page can reach");
+    if (!put_host(url.host, call->to_host))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "url",
+                             "url: '%.*s' is not the name of a host", STR_ARG(url.host));
+    return 0;
+}
+
+static int take_page(struct browser_call *call, struct err *err)
+{
+    struct browser_client_page page;
+    struct browser_url url;
+    struct str id = STR_EMPTY;
+
+    (void)json_get_str(call->arguments, STR("pageId"), &id);
+    if (!browser_client_page(call->tools->config.client, id, &page)) {
+        /* gatehouse-browser knows better what is missing. */
+        snprintf(call->page, sizeof(call->page), "%.*s", STR_ARG(id));
+        return 0;
+    }
+    snprintf(call->page, sizeof(call->page), "%s", page.id);
+    call->is_users_page = page.is_users;
+    if (!browser_url_parse(str_from(page.url), &url) || url.scheme == BROWSER_OTHER ||
+        (url.host.len > 0 && !put_host(url.host, call->page_host)))
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "the page is not of the web: navigate it elsewhere");
+    /* A page of nobody has no host that limits what its scripts do. */
+    if (url.host.len == 0 &&
+        (call->tool->id == TOOL_BROWSER_EVALUATE || call->tool->id == TOOL_BROWSER_WAIT))
+        call->is_anywhere = call->tool->id == TOOL_BROWSER_EVALUATE ||
+                            json_get(call->arguments, STR("predicate")) != NULL;
+    return 0;
+}
+
+int browser_call_aim(struct browser_call *call, struct err *err)
+{
+    struct str mode;
+    struct str url;
+    int r = 0;
+
+    if (call->tool->id == TOOL_BROWSER_CONNECT)
+        call->is_local = json_get_str(call->arguments, STR("mode"), &mode)
+                             ? str_eq(mode, STR(BROWSER_LOCAL))
+                             : browser_is_local_default(&call->tools->config);
+    if (has_page(call->tool))
+        r = take_page(call, err);
+    if (r == 0 && call->tool->id != TOOL_BROWSER_WAIT &&
+        json_get_str(call->arguments, STR("url"), &url) && url.len > 0)
+        r = take_url(call, url, err);
+    return r;
+}
+
+/* ---- permission ---- */
+
+int browser_call_subject(void *data, const void *session, struct arena *arena,
+                         const struct cancel *cancel, struct provider_subject *out_subject,
+                         struct err *err)
+{
+    const struct browser_call *call = data;
+    const char *hosts[MAX_HOSTS + 1];
+    struct permission_resource *resources;
+    size_t count = 0;
+    int r;
+
+    (void)session;
+    (void)cancel;
+    if (call->to_host[0] != '\0')
+        hosts[count++] = call->to_host;
+    if (needs_page_host(call) && strcmp(call->page_host, call->to_host) != 0)
+        hosts[count++] = call->page_host;
+    if (call->is_anywhere)
+        hosts[count++] = "*";
+    if (call->tool->id == TOOL_BROWSER_CREATE_CREDENTIAL)
+        hosts[count++] = "credentials";
+    if (call->is_local)
+        hosts[count++] = PERMISSION_LOCAL_BROWSER;
+    *out_subject = (struct provider_subject){.count = 0};
+    r = provider_mark(call->arguments, str_from(call->page), &out_subject->mark);
+    if (r < 0)
+        return err_set_plain(err, r);
+    if (count == 0)
+        return 0;
+    resources = arena_alloc_array(arena, count, sizeof(*resources));
+    if (resources == NULL)
+        return err_set_plain(err, arena->error);
+    for (size_t i = 0; i < count; i++) {
+        resources[i] =
+            (struct permission_resource){.group = CATALOG_BROWSER, .operation = PERMISSION_USES};
+        if (!arena_copy_str(arena, str_from(hosts[i]), &resources[i].given))
+            return err_set_plain(err, arena->error);
+    }
+    out_subject->resources = resources;
+    out_subject->count = count;
+    return 0;
+}
+
+/*
+ * This machine and private networks are not meant by a mode that allows all sites, nor by a rule
+ * for all hosts: they need a rule of their own.
+ */
+static bool is_allowed_unnamed(const struct browser_tools *tools, struct str host)
+{
+    const struct permission_resource resource = {
+        .group = CATALOG_BROWSER, .operation = PERMISSION_USES, .given = host};
+
+    return permission_is_general(keeper_permission(tools->config.keeper), &resource);
+}
+
+/* The decision about the call names one of its hosts, so each is looked at. */
+static const char *too_private_host(const struct browser_call *call)
+{
+    const char *hosts[] = {call->to_host, needs_page_host(call) ? call->page_host : ""};
+
+    for (size_t i = 0; i < array_size(hosts); i++)
+        if (hosts[i][0] != '\0' && hostrange_is_private(str_from(hosts[i])) &&
+            is_allowed_unnamed(call->tools, str_from(hosts[i])))
+            return hosts[i];
+    return NULL;
+}
+
+/* Nor is the user's own browser, unless he chose it by an option. */
+static bool is_too_personal(const struct browser_call *call)
+{
+    return call->is_local && !browser_is_local_default(&call->tools->config) &&
+           is_allowed_unnamed(call->tools, STR(PERMISSION_LOCAL_BROWSER));
+}
+
+int browser_call_check(const struct browser_call *call, struct err *err)
+{
+    const char *host = too_private_host(call);
+
+    if (host != NULL)
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "%s is this machine or on a private network, which needs a rule of its own: "
+                       "gatehouse rules add allow browser host:%s",
+                       host, host);
+    if (is_too_personal(call))
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "the user's own browser needs a rule of its own: gatehouse rules add allow "
+                       "browser host:" PERMISSION_LOCAL_BROWSER);
+    return 0;
+}
+
+/*
+ * For the browser itself, whose parts can reach what no interception sees: workers, WebSockets,
+ * names that lead to this machine. A port of ours is closed for all hosts.
+ */
+int browser_tools_write_own(const struct browser_tools_config *config, struct buf *out)
+{
+    struct str server = config->server_host != NULL ? str_from(config->server_host) : STR_EMPTY;
+    bool is_here = server.len > 0 && hostrange_is_loopback(server);
+    bool is_v6 = str_find(server, STR(":")) != SIZE_MAX && server.ptr[0] != '[';
+    int r = buf_printf(out, "[\"*:%d\"", DAEMON_PORT);
+
+    if (r == 0 && config->own_port != 0)
+        r = buf_printf(out, ",\"*:%u\"", config->own_port);
+    if (r == 0 && is_here)
+        r = buf_printf(out, ",\"*:%u\"", config->server_port);
+    else if (r == 0 && server.len > 0)
+        r = buf_printf(out, is_v6 ? ",\"[%.*s]:%u\"" : ",\"%.*s:%u\"", STR_ARG(server),
+                       config->server_port);
+    return r == 0 ? buf_append_char(out, ']') : r;
+}
+
+/* ---- where pages go by themselves ---- */
+
+/* Nobody can be asked about a redirect in time: what would have to be asked is refused. */
+bool browser_tools_may_go(void *data, struct str host, uint16_t port, bool is_agreed)
+{
+    const struct browser_tools *tools = data;
+    struct permission_decision decision;
+    struct permission_resource resource = {.group = CATALOG_BROWSER, .operation = PERMISSION_USES};
+    char name[BROWSER_HOST_BYTES];
+
+    if (is_own(tools, host, port) || !put_host(host, name))
+        return false;
+    if (is_agreed)
+        return true;
+    resource.given = str_from(name);
+    permission_decide(keeper_permission(tools->config.keeper), &resource, &decision);
+    return decision.verdict == PERMISSION_ALLOW &&
+           (!hostrange_is_private(resource.given) || !is_allowed_unnamed(tools, resource.given));
+}
