@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "permission/permission_internal.h"
 
+#include "base/hostrange.h"
 #include "base/printable.h"
 
 /* The text so far; after an error nothing more is written. */
@@ -268,6 +269,22 @@ static void say_steps(struct account *account, const struct permission_moment *m
     say(account, permission_in_session(moment, &subject) ? "yes\n" : "no\n");
 }
 
+/* True: what would allow it is not enough, as browser/reach.c decides. */
+static bool say_nearness(struct account *account, const struct permission_moment *moment,
+                         const struct permission_resource *resource,
+                         const struct permission_decision *decision)
+{
+    bool is_own = str_eq(resource->given, STR(PERMISSION_LOCAL_BROWSER));
+
+    if (resource->group != CATALOG_BROWSER || (!is_own && !hostrange_is_private(resource->given)) ||
+        !permission_rests_on_all(moment, resource, decision))
+        return false;
+    begin_step(account, is_own ? "the user's own browser" : "this machine and private networks");
+    say(account, "the mode and rules for \"*\" do not include it; it needs a rule of its own");
+    say(account, is_own ? ", or --browser-default local\n" : "\n");
+    return true;
+}
+
 int permission_explain(struct permission *permission, const struct permission_resource *resource,
                        struct buf *out)
 {
@@ -275,15 +292,19 @@ int permission_explain(struct permission *permission, const struct permission_re
     struct permission_decision decision;
     struct permission_moment moment;
     size_t before = out->len;
+    bool is_near;
 
     permission_begin(permission, &moment);
     say_subject(&account, resource);
     say_steps(&account, &moment, resource);
     permission_judge(&moment, resource, &decision);
+    is_near = say_nearness(&account, &moment, resource, &decision);
     permission_end(&moment);
     if (account.result == 0)
-        account.result = buf_printf(out, "So: %s (%s)\n", permission_mode_name(decision.verdict),
-                                    permission_source_name(decision.source));
+        account.result =
+            is_near ? buf_append_str(out, STR("So: deny (no rule of its own)\n"))
+                    : buf_printf(out, "So: %s (%s)\n", permission_mode_name(decision.verdict),
+                                 permission_source_name(decision.source));
     if (account.result < 0)
         out->len = before;
     return account.result;

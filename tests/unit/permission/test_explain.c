@@ -223,10 +223,61 @@ static void what_does_not_fit_leaves_nothing_behind(void **state)
     assert_str(buf_view(&out), "before");
 }
 
+static void hosts_that_need_a_rule_of_their_own_are_told(void **state)
+{
+    struct permission_modes modes = permission_modes(permission);
+
+    (void)state;
+    modes.of[CATALOG_BROWSER] = PERMISSION_ALLOW;
+    permission_set_modes(permission, &modes);
+    check(
+        CATALOG_BROWSER, "192.168.1.1", "", "",
+        "browser \"192.168.1.1\"\n"
+        "1. form: usable\n"
+        "2. protected directories: it is in none\n"
+        "3. deny rules: none matches\n"
+        "4. mode of the group: allow\n"
+        "5. this machine and private networks: the mode and rules for \"*\" do not include it; it "
+        "needs a rule of its own\n"
+        "So: deny (no rule of its own)\n");
+    modes.of[CATALOG_BROWSER] = PERMISSION_ASK;
+    permission_set_modes(permission, &modes);
+    add(RULE_ALLOW, CATALOG_BROWSER, "host:*");
+    check(CATALOG_BROWSER, PERMISSION_LOCAL_BROWSER, "", "",
+          "browser \"local-browser\"\n"
+          "1. form: usable\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: none matches\n"
+          "4. mode of the group: ask\n"
+          "5. allow rules: host:\"*\" matches\n"
+          "6. the user's own browser: the mode and rules for \"*\" do not include it; it needs a "
+          "rule "
+          "of its own, or --browser-default local\n"
+          "So: deny (no rule of its own)\n");
+    check(CATALOG_BROWSER, "example.com", "", "",
+          "browser \"example.com\"\n"
+          "1. form: usable\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: none matches\n"
+          "4. mode of the group: ask\n"
+          "5. allow rules: host:\"*\" matches\n"
+          "So: allow (allow-rule)\n");
+    add(RULE_ALLOW, CATALOG_BROWSER, "host:localhost");
+    check(CATALOG_BROWSER, "localhost", "", "",
+          "browser \"localhost\"\n"
+          "1. form: usable\n"
+          "2. protected directories: it is in none\n"
+          "3. deny rules: none matches\n"
+          "4. mode of the group: ask\n"
+          "5. allow rules: host:\"localhost\" matches\n"
+          "So: allow (allow-rule)\n");
+}
+
 #define explains(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 TEST_MAIN(explains(every_step_is_told_up_to_the_one_that_decides),
           explains(the_rule_that_decides_is_named), explains(rules_that_nearly_hold_are_named),
           explains(a_mode_that_another_denies_is_told), explains(names_do_not_steer_the_terminal),
           explains(what_is_wrong_with_a_form_is_told_and_which_is_usable),
+          explains(hosts_that_need_a_rule_of_their_own_are_told),
           explains(what_does_not_fit_leaves_nothing_behind))
