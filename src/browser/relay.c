@@ -26,6 +26,7 @@ enum {
     DEAD_MS = 15000, /* without a sign of life */
     RETURN_MS = 15000,
     IDLE_MS = 600000, /* nobody has come */
+    CALLER_MS = 3000, /* to say who it is */
     UUID_BYTES = 16,
     UUID_CHARS = 36,
 };
@@ -51,12 +52,21 @@ struct pending {
     char tab[ID_BYTES];
 };
 
+/* A connection. */
+struct caller {
+    struct host *host;
+    struct outlet out;
+    struct browser_socket *socket;
+    int64_t since_ms;
+};
+
 struct relay {
     int listen_fd;
     uint16_t port;
     struct secret path;
-    struct outlet out; /* the connection; -1: none */
-    struct browser_socket *socket;
+    struct caller *extension;              /* NULL: it is not connected */
+    struct caller *callers[RELAY_CALLERS]; /* who have not said who they are, the oldest first */
+    size_t caller_count;
     struct list pending;
     int64_t last_id;
     bool was_connected; /* by somebody who may return */
@@ -109,15 +119,34 @@ static void drop_pending(struct relay *relay)
     }
 }
 
+static void free_caller(struct caller *caller)
+{
+    if (caller == NULL)
+        return;
+    browser_socket_free(caller->socket);
+    close(caller->out.fd);
+    buf_done(&caller->out.bytes);
+    free(caller);
+}
+
+static void drop_caller(struct relay *relay, size_t index)
+{
+    free_caller(relay->callers[index]);
+    relay->caller_count--;
+    for (size_t i = index; i < relay->caller_count; i++)
+        relay->callers[i] = relay->callers[i + 1];
+}
+
+static void drop_callers(struct relay *relay)
+{
+    while (relay->caller_count > 0)
+        drop_caller(relay, relay->caller_count - 1);
+}
+
 static void hang_up(struct relay *relay)
 {
-    browser_socket_free(relay->socket);
-    relay->socket = NULL;
-    if (relay->out.fd >= 0)
-        close(relay->out.fd);
-    buf_done(&relay->out.bytes);
-    relay->out = (struct outlet){.fd = -1};
-    buf_init(&relay->out.bytes, OUTLET_BYTES);
+    free_caller(relay->extension);
+    relay->extension = NULL;
     drop_pending(relay);
     relay->heard_ms = monitor_now_ms();
 }
@@ -133,7 +162,6 @@ int relay_open(struct host *host, int listen_fd, uint16_t port, struct err *err)
     }
     relay->listen_fd = listen_fd;
     relay->port = port;
-    relay->out.fd = -1;
     list_init(&relay->pending);
     hang_up(relay);
     host->relay = relay;
@@ -149,6 +177,7 @@ void relay_close(struct host *host)
         return;
     host->relay = NULL;
     hang_up(relay);
+    drop_callers(relay);
     close(relay->listen_fd);
     secret_done(&relay->path);
     free(relay);
@@ -157,8 +186,7 @@ void relay_close(struct host *host)
 
 bool relay_is_connected(const struct host *host)
 {
-    return host->relay != NULL && host->relay->socket != NULL &&
-           browser_socket_is_open(host->relay->socket);
+    return host->relay != NULL && host->relay->extension != NULL;
 }
 
 bool relay_is_expected(const struct host *host)
@@ -180,7 +208,8 @@ void relay_begin(struct host *host)
 /* A page can make its browser ask here, but not name this origin; other programs lack the path. */
 static bool may_open(void *data, const struct http_request *request)
 {
-    const struct host *host = data;
+    const struct caller *caller = data;
+    const struct host *host = caller->host;
     const struct origin_policy policy = {.is_loopback = true, .port = host->relay->port};
     struct str origin;
 
@@ -191,37 +220,59 @@ static bool may_open(void *data, const struct http_request *request)
 
 static int send_parts(void *data, const struct str *parts, size_t count)
 {
-    struct host *host = data;
-    int r = outlet_send(&host->relay->out, parts, count);
+    struct caller *caller = data;
+    int r = outlet_send(&caller->out, parts, count);
 
-    if (host->relay->out.bytes.len > 0)
-        host_wake(host);
+    if (caller->out.bytes.len > 0)
+        host_wake(caller->host);
     return r;
 }
 
 static int on_message(void *data, struct str text);
 
-/* One that has not yet said who it is gives way to the next. */
-static void take_caller(struct host *host)
+static struct caller *new_caller(struct host *host, int fd)
 {
+    struct caller *caller = calloc(1, sizeof(*caller));
     const struct browser_socket_config config = {.max_message_bytes = CDP_MAX_MESSAGE,
                                                  .send = send_parts,
                                                  .on_message = on_message,
                                                  .may_open = may_open,
-                                                 .data = host};
+                                                 .data = caller};
+
+    if (caller == NULL) {
+        close(fd);
+        return NULL;
+    }
+    *caller = (struct caller){.host = host, .out = {.fd = fd}, .since_ms = monitor_now_ms()};
+    buf_init(&caller->out.bytes, OUTLET_BYTES);
+    if (browser_socket_answer(&config, &caller->socket) == 0)
+        return caller;
+    free_caller(caller);
+    return NULL;
+}
+
+/*
+ * Programs of this machine may call as often as they like: the one that has waited longest gives
+ * way, and what the extension sends with its call is read before anybody else is let in.
+ */
+static void take_caller(struct host *host)
+{
     struct relay *relay = host->relay;
     int fd = accept4(relay->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct caller *caller;
 
     if (fd < 0)
         return;
-    if (relay_is_connected(host)) {
-        close(fd);
+    if (relay->extension != NULL) {
+        close(fd); /* one at a time */
         return;
     }
-    hang_up(relay);
-    relay->out.fd = fd;
-    if (browser_socket_answer(&config, &relay->socket) < 0)
-        hang_up(relay);
+    caller = new_caller(host, fd);
+    if (caller == NULL)
+        return;
+    if (relay->caller_count == RELAY_CALLERS)
+        drop_caller(relay, 0);
+    relay->callers[relay->caller_count++] = caller;
 }
 
 /* ---- to the extension ---- */
@@ -237,7 +288,7 @@ static int tell_extension(struct host *host, int64_t cdp, enum pending_kind kind
                             : ERR_NO_MEMORY;
 
     if (r == 0)
-        r = browser_socket_send(relay->socket, buf_view(&text));
+        r = browser_socket_send(relay->extension->socket, buf_view(&text));
     if (r < 0) {
         free(pending);
         return r;
@@ -418,6 +469,7 @@ static int take_answer(struct host *host, int64_t id, const struct json_value *m
 
 static int take_event(struct host *host, struct str method, const struct json_value *params)
 {
+    static const struct json_value nothing = {.type = JSON_OBJECT, .span = 1};
     struct str tab = text_of(params, "id");
     const struct json_value *inner = json_get(params, STR("params"));
     char session[ID_BYTES];
@@ -429,7 +481,9 @@ static int take_event(struct host *host, struct str method, const struct json_va
     if (str_eq(method, STR("tabClosed")))
         return say(host, "{\"method\":\"Target.targetDestroyed\",\"params\":{\"targetId\":%s}}",
                    tab);
-    if (!str_eq(method, STR("forwardCDPEvent")) || inner == NULL || inner->type != JSON_OBJECT ||
+    if (inner == NULL)
+        inner = &nothing;
+    if (!str_eq(method, STR("forwardCDPEvent")) || inner->type != JSON_OBJECT ||
         str_starts_with(text_of(params, "method"), STR("Target.")))
         return 0; /* it has no say in who is attached */
     snprintf(session, sizeof(session), SESSION "%.*s", STR_ARG(tab));
@@ -441,7 +495,8 @@ static int on_message(void *data, struct str text)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     const struct json_limits limits = {CDP_MAX_MESSAGE, CDP_MAX_DEPTH};
-    struct host *host = data;
+    const struct caller *caller = data;
+    struct host *host = caller->host;
     const struct json_value *message;
     const struct json_value *params;
     struct str method;
@@ -524,19 +579,25 @@ int relay_send(struct host *host, struct str message)
 
 /* ---- the reading thread ---- */
 
+enum { FD_LISTENS, FD_EXTENSION, FD_CALLERS };
+
 int relay_watch(struct host *host, struct pollfd out_fds[RELAY_FDS])
 {
     const struct relay *relay = host->relay;
 
-    out_fds[0] = (struct pollfd){.fd = -1, .events = POLLIN};
-    out_fds[1] = (struct pollfd){.fd = -1, .events = POLLIN};
+    for (size_t i = 0; i < RELAY_FDS; i++)
+        out_fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
     if (relay == NULL)
         return -1;
-    out_fds[0].fd = relay->listen_fd;
-    out_fds[1].fd = relay->out.fd;
-    if (relay->out.bytes.len > 0)
-        out_fds[1].events |= POLLOUT;
-    return PING_MS / 2;
+    out_fds[FD_LISTENS].fd = relay->listen_fd;
+    if (relay->extension != NULL) {
+        out_fds[FD_EXTENSION].fd = relay->extension->out.fd;
+        if (relay->extension->out.bytes.len > 0)
+            out_fds[FD_EXTENSION].events |= POLLOUT;
+    }
+    for (size_t i = 0; i < relay->caller_count; i++)
+        out_fds[FD_CALLERS + i].fd = relay->callers[i]->out.fd;
+    return relay->caller_count > 0 ? CALLER_MS / 2 : PING_MS / 2;
 }
 
 /* False: it does not live. */
@@ -544,52 +605,79 @@ static bool keep_alive(struct relay *relay)
 {
     int64_t now = monitor_now_ms();
 
-    if (relay->socket == NULL)
-        return true;
     if (now - relay->heard_ms > DEAD_MS)
         return false;
-    if (!browser_socket_is_open(relay->socket) || now - relay->pinged_ms < PING_MS)
+    if (now - relay->pinged_ms < PING_MS)
         return true;
     relay->pinged_ms = now;
-    return browser_socket_ping(relay->socket) == 0;
+    return browser_socket_ping(relay->extension->socket) == 0;
 }
 
-static bool take_bytes(struct relay *relay, char *room, size_t size)
+static bool take_bytes(struct caller *caller, char *room, size_t size)
 {
-    ssize_t got = read(relay->out.fd, room, size);
+    ssize_t got = read(caller->out.fd, room, size);
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
-    if (got <= 0)
-        return false;
-    relay->heard_ms = monitor_now_ms();
-    return browser_socket_receive(relay->socket, (struct str){room, (size_t)got}) == 0 &&
-           !browser_socket_is_over(relay->socket);
+    return got > 0 &&
+           browser_socket_receive(caller->socket, (struct str){room, (size_t)got}) == 0 &&
+           !browser_socket_is_over(caller->socket);
+}
+
+static void look_at_extension(struct relay *relay, const struct pollfd *fd, char *room, size_t size)
+{
+    struct caller *extension = relay->extension;
+    bool lives = true;
+
+    if (extension == NULL)
+        return;
+    if (extension->out.fd == fd->fd && (fd->revents & POLLOUT) != 0)
+        outlet_flush(&extension->out);
+    if (extension->out.fd == fd->fd && (fd->revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+        relay->heard_ms = monitor_now_ms();
+        lives = take_bytes(extension, room, size);
+    }
+    if (!lives || !keep_alive(relay))
+        hang_up(relay);
+}
+
+/* What this one says, as soon as it is there; whoever may open the relay is the extension. */
+static void look_at_callers(struct relay *relay, char *room, size_t size)
+{
+    int64_t now = monitor_now_ms();
+
+    for (size_t i = relay->caller_count; i-- > 0 && relay->extension == NULL;) {
+        struct caller *caller = relay->callers[i];
+
+        if (!take_bytes(caller, room, size) || now - caller->since_ms > CALLER_MS) {
+            drop_caller(relay, i);
+        } else if (browser_socket_is_open(caller->socket)) {
+            relay->extension = caller;
+            relay->callers[i] = NULL;
+            relay->heard_ms = now;
+            relay->was_connected = true;
+        }
+    }
+    if (relay->extension != NULL)
+        drop_callers(relay);
 }
 
 bool relay_look(struct host *host, const struct pollfd fds[RELAY_FDS], char *room, size_t size)
 {
     struct relay *relay = host->relay;
     bool was_open = relay_is_connected(host);
-    bool lives = true;
 
-    if (relay == NULL || relay->listen_fd != fds[0].fd)
+    if (relay == NULL || relay->listen_fd != fds[FD_LISTENS].fd)
         return true;
-    if (relay->out.fd == fds[1].fd && (fds[1].revents & POLLOUT) != 0)
-        outlet_flush(&relay->out);
-    if (relay->out.fd == fds[1].fd && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
-        lives = take_bytes(relay, room, size);
-    if (lives && fds[0].revents == 0)
-        lives = keep_alive(relay);
-    if (!lives)
-        hang_up(relay);
-    else if (fds[0].revents != 0)
-        take_caller(host);
-    if (relay->socket == NULL && monitor_now_ms() - relay->heard_ms > IDLE_MS)
+    look_at_extension(relay, &fds[FD_EXTENSION], room, size);
+    if (was_open == relay_is_connected(host)) { /* that it has gone is told before another comes */
+        if (fds[FD_LISTENS].revents != 0)
+            take_caller(host);
+        look_at_callers(relay, room, size);
+    }
+    if (relay->extension == NULL && monitor_now_ms() - relay->heard_ms > IDLE_MS)
         relay_close(host);
     if (was_open != relay_is_connected(host))
         monitor_tell(&host->monitor);
-    if (host->relay != NULL && relay_is_connected(host))
-        relay->was_connected = true;
     return !was_open || relay_is_connected(host);
 }

@@ -19,7 +19,11 @@
 
 #include "browser/internal.h"
 
-enum { RELAY_FDS = 2, RELAY_ADDRESS_BYTES = 256 };
+enum {
+    RELAY_CALLERS = 32, /* who have not yet said who they are */
+    RELAY_FDS = 2 + RELAY_CALLERS,
+    RELAY_ADDRESS_BYTES = 256,
+};
 
 /* Takes the listening socket over. */
 int relay_open(struct host *host, int listen_fd, uint16_t port, struct err *err);

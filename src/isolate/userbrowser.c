@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 
-enum { LINE_BYTES = 512, MAX_WAITING = 4 };
+enum { LINE_BYTES = 512, MAX_WAITING = 64 };
 enum { ADDRESS = 1, STATE = 3, USER = 7 }; /* fields of /proc/net/tcp */
 
 #define PATH_PREFIX "/devtools/browser/"

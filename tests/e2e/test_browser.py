@@ -123,8 +123,8 @@ class InBrowser(Consent):
 class Listening:
     """The program behind --http, for a client of one call after the other."""
 
-    def __init__(self, root, state):
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(state), "XDG_STATE_HOME": str(state), "GATEHOUSE_HTTP_KEY": "a-key-for-this-test",
+    def __init__(self, root, state, **more):
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(state), "XDG_STATE_HOME": str(state), "GATEHOUSE_HTTP_KEY": "a-key-for-this-test", **more,
                        **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}}
         self.process = subprocess.Popen([mcp_client.GATEHOUSE, "mcp", "--http", "127.0.0.1:0", *OPEN, root], env=environment,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)

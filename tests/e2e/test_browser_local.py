@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The user's own browser, which a test plays with a real Chromium: listed, used, and left as it was."""
+import http.client
 import http.server
 import json
 import os
@@ -14,7 +15,16 @@ import urllib.request
 
 import mcp_client
 from mcp_client import PATIENCE
-from test_browser import CHROMIUM, InBrowser, OPEN, PAGES, SITE, ref_of
+from test_browser import CHROMIUM, InBrowser, Listening, OPEN, PAGES, SITE, ref_of
+
+
+def socket_script(url):
+    """For a page: opens a WebSocket."""
+    return f"""new Promise((tell) => {{
+        const socket = new WebSocket("{url}");
+        socket.onopen = () => tell("open");
+        socket.onerror = () => tell("refused");
+    }})"""
 
 
 class Stranger:
@@ -189,6 +199,26 @@ class Local(InOwn):
             self.assertEqual(stranger.asked, [])
         self.assertIn("Gatehouse itself", self.fails(server, "browser_navigate", url="http://127.0.0.1:7655/health"))
         self.assertIsNone(own.process.poll())
+
+    def test_no_port_of_gatehouse_answers_a_socket_of_a_page(self):
+        """Nothing stops it on its way, as in a browser that was started: who gets the request refuses it."""
+        self.own()
+        self.allow("local-browser")
+        server = Listening(self.root, self.state, XDG_CONFIG_HOME=str(self.home))
+        self.addCleanup(server.discard)
+        self.local(server)
+        self.go(server, "index.html")
+        for host in ("127.0.0.1", "localhost"):
+            self.assertEqual(self.text(server, socket_script(f"ws://{host}:{server.port}/mcp")), "refused")
+        # What the page's browser would send, and even with a key that it cannot know.
+        upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+                   "Sec-WebSocket-Version": "13", "Authorization": "Bearer a-key-for-this-test"}
+        for origin in (self.here, "null", "https://evil.example"):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+            connection.request("GET", "/mcp", headers={**upgrade, "Origin": origin})
+            self.assertEqual(connection.getresponse().status, 403, origin)
+            connection.close()
+        server.end()
 
     def test_a_tab_of_the_user_is_not_touched_without_permission_for_its_host(self):
         denied = f"{self.here.replace('127.0.0.1', 'localhost')}/forms.html"

@@ -12,7 +12,7 @@ import threading
 import mcp_client
 from mcp_client import PATIENCE
 from test_browser import PAGES, SITE, ref_of
-from test_browser_local import InOwn, Stranger
+from test_browser_local import InOwn, Stranger, socket_script
 
 ORIGIN = "chrome-extension://cegmdpndekdfpnafgacidejijecomlhh"
 
@@ -103,12 +103,12 @@ class Extension:
             if "id" in message:
                 waiting.pop(message["id"])(message)
             else:
-                self.event("forwardCDPEvent", id=tab, method=message["method"], params=message.get("params", {}))
+                self.event("forwardCDPEvent", id=tab, method=message["method"], **({"params": message["params"]} if message.get("params") else {}))
 
     def do(self, method, params, answer):
         tab = params.get("id")
         if method in ("listRegisteredTabs", "listTabs"):
-            answer(result=self.about())
+            answer(result={"tabs": self.about()})
         elif method == "createTab":
             made = json.loads(self.own.ask(f"new?{params['url']}", "PUT"))
             self.registered.add(made["id"])
@@ -193,6 +193,7 @@ class Relayed(InRelayed):
         self.assertIn("not allowed", self.fails(server, "browser_navigate", url=f"http://127.0.0.1:{port}{path}"))
         self.go(server, "forms.html")
         self.assertEqual(self.text(server, f"fetch('http://127.0.0.1:{port}/', {{mode: 'no-cors'}}).then(() => 1, () => 0)"), 0)
+        self.assertEqual(self.text(server, socket_script(f"ws://127.0.0.1:{port}{path}")), "refused")
         self.assertIn("user's", self.fails(server, "browser_tab_close", pageId=users))
         opened = self.ok(server, "browser_tab_open", url=f"{self.here}/tables.html")["pageId"]
         self.ok(server, "browser_tab_close", pageId=opened)
@@ -238,6 +239,23 @@ class Callers(InRelayed):
         with self.assertRaises((Refusal, OSError)):  # one at a time
             WebSocket(port, path)
         inside.send({"method": "keepalive", "params": {}})
+
+    def test_a_crowd_does_not_keep_the_extension_out(self):
+        server = self.serve()
+        port, path = self.opened(server)
+        with contextlib.ExitStack() as crowd:
+            for words in (b"", f"GET {path} HTTP/1.1\r\n".encode()) * 50:
+                one = crowd.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+                with contextlib.suppress(OSError):  # it was sent away already
+                    one.sendall(words)
+            self.assertEqual(one.recv(1), b"")  # nobody waits for the rest of it for long
+            for _ in range(100):
+                crowd.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+            inside = WebSocket(port, path)
+            self.addCleanup(inside.close)
+            message = server.call_message("browser_connect", {"mode": "local"})
+            server.send(message)
+            self.assertEqual(inside.receive()["method"], "listRegisteredTabs")
 
     def test_nonsense_ends_the_connection(self):
         server = self.serve()

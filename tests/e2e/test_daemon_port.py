@@ -234,6 +234,15 @@ class Pages(PortScene):
                 told = b"".join(iter(lambda: connection.recv(1 << 16), b""))
                 self.assertEqual(told.count(b"HTTP/1.1 "), 2 if origin == page.origin else 1, told)
 
+    def test_there_is_no_socket_for_pages(self):
+        _, _, page = self.wait_for_page()
+        for origin, status in (("https://evil.example", b"403"), ("null", b"403"), (page.origin, b"200")):
+            with self.subTest(origin), socket.create_connection(("127.0.0.1", page.port), PATIENCE) as connection:
+                connection.sendall((f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\nOrigin: {origin}\r\n"
+                                    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n").encode())
+                self.assertEqual(connection.recv(1 << 16).split()[1], status)
+
     def test_a_page_leads_to_no_other_server(self):
         server, _, page = self.wait_for_page()
         other = self.serve()
