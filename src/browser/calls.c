@@ -400,6 +400,29 @@ static void refuse_call(struct host *host, int64_t id, int code)
     send_result(&call, code, &err);
 }
 
+/* To start or end a browser takes seconds, in which others' answers are to be read. */
+static bool can_be_own(const struct host *host, const struct call *call)
+{
+    return host->own == NULL && !str_eq(call->tool, STR("browser_connect")) &&
+           !str_eq(call->tool, STR("browser_disconnect"));
+}
+
+/* By a thread that waits for one, or a new one. */
+static int give_away(struct host *host)
+{
+    if (host->parked_count < host->waiting_count)
+        return start_thread(host);
+    monitor_want_one(&host->monitor);
+    return 0;
+}
+
+void host_run_own(struct host *host)
+{
+    if (host->own != NULL)
+        live_call(host->own);
+    host->own = NULL;
+}
+
 /* Takes the parsed message over. */
 static void begin_call(struct host *host, struct call *parsed, int64_t id)
 {
@@ -420,10 +443,13 @@ static void begin_call(struct host *host, struct call *parsed, int64_t id)
     buf_init(&call->secret, SECRET_TEXT_MAX_BYTES + 1);
     list_append(&host->calls, &call->node);
     host->call_count++;
+    if (can_be_own(host, call)) {
+        call->is_taken = true;
+        host->own = call;
+        return;
+    }
     host->waiting_count++;
-    if (host->parked_count >= host->waiting_count) {
-        monitor_want_one(&host->monitor);
-    } else if (start_thread(host) < 0) {
+    if (give_away(host) < 0) {
         list_remove(&call->node);
         host->call_count--;
         host->waiting_count--;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -65,8 +66,8 @@ static void drain_wake(const struct host *host)
         ;
 }
 
-/* One round; what is to be watched is found out anew each time. */
-static int look(struct host *host, char *room)
+/* One round, of `ms` at most; what is to be watched is found out anew each time. */
+static int look(struct host *host, char *room, int64_t ms)
 {
     enum { FRONT, WAKE, IN, OUT, RELAY, COUNT = RELAY + RELAY_FDS };
     struct pollfd fds[COUNT] = {
@@ -79,6 +80,8 @@ static int look(struct host *host, char *room)
     int timeout_ms = relay_watch(host, &fds[RELAY]);
     int r = 0;
 
+    if (ms >= 0 && (timeout_ms < 0 || ms < timeout_ms))
+        timeout_ms = (int)(ms < INT_MAX ? ms : INT_MAX);
     if (host->front.bytes.len > 0)
         fds[FRONT].events |= POLLOUT;
     if (link != NULL) {
@@ -106,6 +109,20 @@ static int look(struct host *host, char *room)
     return r;
 }
 
+static char read_room[READ_BYTES];
+
+/* For a call that runs on the reading thread. */
+static bool read_meanwhile(void *data, int64_t ms)
+{
+    struct host *host = data;
+
+    if (!host->is_gone && look(host, read_room, ms) < 0) {
+        host->is_gone = true;
+        host->own->is_cancelled = true;
+    }
+    return !host->is_gone;
+}
+
 static void end_calls(struct host *host)
 {
     int64_t deadline_ms = monitor_now_ms() + 2000;
@@ -117,6 +134,7 @@ static void end_calls(struct host *host)
         list_entry(node, struct call, node)->is_cancelled = true;
     monitor_tell(&host->monitor);
     monitor_want_all(&host->monitor);
+    host_run_own(host);
     while (host->thread_count > 0 && monitor_wait(&host->monitor, deadline_ms))
         ;
 }
@@ -135,7 +153,6 @@ static void free_host(struct host *host)
 
 int browser_host_serve(const struct browser_host_config *config, struct err *err)
 {
-    static char room[READ_BYTES];
     bool is_alone;
     struct host *host = calloc(1, sizeof(*host));
     int r = host != NULL ? monitor_init(&host->monitor) : ERR_NO_MEMORY;
@@ -155,8 +172,10 @@ int browser_host_serve(const struct browser_host_config *config, struct err *err
         return err_set(err, err_from_errno(errno), "cannot create a pipe");
     (void)fcntl(config->front_fd, F_SETFL, O_NONBLOCK);
     monitor_enter(&host->monitor);
-    while (look(host, room) == 0)
-        ;
+    monitor_set_reader(&host->monitor, read_meanwhile, host);
+    while (!host->is_gone && look(host, read_room, -1) == 0)
+        host_run_own(host);
+    host->monitor.has_reader = false;
     end_calls(host);
     is_alone = host->thread_count == 0;
     monitor_leave(&host->monitor);

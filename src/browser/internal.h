@@ -209,6 +209,8 @@ struct host {
     size_t waiting_count; /* of those that no thread has taken */
     size_t thread_count;
     size_t parked_count;
+    struct call *own; /* that the reading thread runs or is about to; or NULL */
+    bool is_gone;     /* the front end */
     struct list checks;
     int64_t last_check;
     struct download downloads[MAX_DOWNLOADS];
@@ -338,6 +340,8 @@ int keep_as_download(struct call *call, struct str bytes, const char *name, stru
 
 /* Begins or cancels a call, or takes a verdict, as the front end says. */
 int host_take_message(struct host *host, struct str text);
+/* The reading thread runs the call that was left to it. */
+void host_run_own(struct host *host);
 bool call_is_over(void *data);
 /*
  * Sends a command and waits for its answer, which may be NULL. The deadline is the command's own

@@ -13,6 +13,7 @@ int monitor_init(struct monitor *monitor)
     int r;
 
     monitor->has_news = false;
+    monitor->has_reader = false;
     if (pthread_condattr_init(&attributes) != 0)
         return ERR_NO_MEMORY;
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -56,6 +57,14 @@ void monitor_leave_for_good(struct monitor *monitor)
     pthread_mutex_unlock(&monitor->mutex);
 }
 
+void monitor_set_reader(struct monitor *monitor, bool (*read)(void *data, int64_t ms), void *data)
+{
+    monitor->has_reader = true;
+    monitor->reader = pthread_self();
+    monitor->read = read;
+    monitor->data = data;
+}
+
 void monitor_tell(struct monitor *monitor)
 {
     monitor->has_news = true;
@@ -75,6 +84,8 @@ bool monitor_wait(struct monitor *monitor, int64_t deadline_ms)
 
     if (left <= 0)
         return false;
+    if (monitor->has_reader && pthread_equal(monitor->reader, pthread_self()))
+        return monitor->read(monitor->data, left);
     tell_now(monitor);
     until = clock_after_ms(left);
     return pthread_cond_timedwait(&monitor->changed, &monitor->mutex, &until) != ETIMEDOUT;

@@ -3,6 +3,9 @@
  * One lock for everything in gatehouse-browser. A call is a thread that holds it, except while it
  * waits for the browser; so calls are written as they are read, from the first step to the last,
  * and none waits for another one's page.
+ *
+ * One thread reads what comes. If it runs a call itself, it goes on reading while the call waits:
+ * to wake another thread for each answer would take longer than many an answer.
  */
 #ifndef BROWSER_MONITOR_H
 #define BROWSER_MONITOR_H
@@ -16,6 +19,10 @@ struct monitor {
     pthread_cond_t changed;
     pthread_cond_t wanted; /* one of those that are parked */
     bool has_news;         /* to tell by whoever leaves */
+    bool has_reader;
+    pthread_t reader;
+    bool (*read)(void *data, int64_t ms);
+    void *data;
 };
 
 int monitor_init(struct monitor *monitor);
@@ -24,6 +31,12 @@ void monitor_enter(struct monitor *monitor);
 void monitor_leave(struct monitor *monitor);
 /* Same, if another thread may free the monitor when it sees what this one did. */
 void monitor_leave_for_good(struct monitor *monitor);
+
+/*
+ * This thread is the one that reads. `read` does so once, waiting so long outside the monitor;
+ * false: nothing can come any more.
+ */
+void monitor_set_reader(struct monitor *monitor, bool (*read)(void *data, int64_t ms), void *data);
 
 /* Something happened that a call may wait for: it is told when this thread leaves or waits. */
 void monitor_tell(struct monitor *monitor);
