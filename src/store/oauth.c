@@ -6,7 +6,8 @@
 #include "store/internal.h"
 
 #define GRANT_COLUMNS                                                                              \
-    "g.id, g.user, g.groups, g.created_ms, g.used_ms, g.client, c.name, g.redirect, g.challenge"
+    "g.id, g.user, g.groups, g.created_ms, g.used_ms, g.client, c.name, g.redirect, g.challenge,"  \
+    " g.workspace"
 
 static void copy_text(sqlite3_stmt *row, int column, char *out, size_t size)
 {
@@ -70,6 +71,7 @@ static void read_grant(sqlite3_stmt *row, struct store_grant *out_grant)
     copy_text(row, 6, out_grant->name, sizeof(out_grant->name));
     copy_text(row, 7, out_grant->redirect, sizeof(out_grant->redirect));
     copy_text(row, 8, out_grant->challenge, sizeof(out_grant->challenge));
+    copy_text(row, 9, out_grant->workspace, sizeof(out_grant->workspace));
 }
 
 void store_add_grant(struct store *store, const struct store_grant *grant,
@@ -85,14 +87,15 @@ void store_add_grant(struct store *store, const struct store_grant *grant,
         .values = {DATABASE_VALUE_NUMBER(grant->user), DATABASE_VALUE_NUMBER(grant->created_ms),
                    DATABASE_VALUE_NUMBER(STORE_MAX_GRANTS - 1)}};
     const struct database_write write = {
-        .sql = "INSERT INTO oauth_grants(user, client, groups, redirect, challenge, created_ms)"
-               " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        .sql = "INSERT INTO oauth_grants(user, client, groups, redirect, challenge, created_ms,"
+               " workspace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?9)",
         .more = "INSERT INTO oauth_tokens(digest, grant_id, kind, expires_ms)"
                 " VALUES (?7, last_insert_rowid(), 0, ?8)",
         .values = {DATABASE_VALUE_NUMBER(grant->user), DATABASE_VALUE_TEXT(grant->client),
                    DATABASE_VALUE_NUMBER(grant->groups), DATABASE_VALUE_TEXT(grant->redirect),
                    DATABASE_VALUE_TEXT(grant->challenge), DATABASE_VALUE_NUMBER(grant->created_ms),
-                   DATABASE_VALUE_DIGEST(code), DATABASE_VALUE_NUMBER(expires_ms)}};
+                   DATABASE_VALUE_DIGEST(code), DATABASE_VALUE_NUMBER(expires_ms),
+                   DATABASE_VALUE_TEXT(grant->workspace)}};
 
     store_write_later(store, &tidy, NULL, NULL);
     store_write_later(store, &write, done, context);
@@ -195,8 +198,8 @@ int store_find_token(struct store *store, enum store_token_kind kind,
 
     if (r > 0) {
         read_grant(store->find_token, &out_token->grant);
-        out_token->expires_ms = sqlite3_column_int64(store->find_token, 9);
-        out_token->is_used = sqlite3_column_int64(store->find_token, 10) != 0;
+        out_token->expires_ms = sqlite3_column_int64(store->find_token, 10);
+        out_token->is_used = sqlite3_column_int64(store->find_token, 11) != 0;
     }
     sqlite3_reset(store->find_token);
     return r > 0 ? 0 : r < 0 ? r : ERR_UNAUTHORIZED;

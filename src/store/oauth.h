@@ -39,13 +39,14 @@ int store_find_client(struct store *store, struct str id, struct store_client *o
 struct store_grant {
     int64_t id; /* never used again */
     int64_t user;
-    unsigned groups; /* as those of a store_agent */
+    unsigned groups; /* this, and `workspace`, as those of a store_agent */
     int64_t created_ms;
     int64_t used_ms; /* 0: no token was given out yet */
     char client[STORE_CLIENT_ID_BYTES];
     char name[STORE_CLIENT_NAME_BYTES];
     char redirect[STORE_REDIRECT_BYTES];   /* where this browser was sent */
     char challenge[STORE_CHALLENGE_BYTES]; /* PKCE, of its code */
+    char workspace[STORE_WORKSPACE_BYTES];
 };
 
 enum store_token_kind { STORE_CODE, STORE_ACCESS, STORE_REFRESH };

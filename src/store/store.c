@@ -18,12 +18,22 @@ enum {
 
 /*
  * The primary keys of machines are users: each has one. Version 1 had logins that say nothing about
- * themselves; their browsers log in again. Versions 3 and 4 add tables, and 5 workspaces of agents.
+ * themselves; their browsers log in again. Versions 3 and 4 add tables, 5 workspaces of agents, and
+ * 6 those of apps; a store from before version 4 gets the table of these on the way.
  */
+#define GRANT_FIELDS                                                                               \
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"                                                       \
+    " user INTEGER NOT NULL REFERENCES users(id) ON DELETE CASCADE,"                               \
+    " client TEXT NOT NULL REFERENCES oauth_clients(id) ON DELETE CASCADE,"                        \
+    " groups INTEGER NOT NULL, redirect TEXT NOT NULL, challenge TEXT NOT NULL,"                   \
+    " created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL DEFAULT 0"
+
 static const char *const upgrades[] = {
     "DROP TABLE logins;", "", "",
     ("ALTER TABLE agents ADD COLUMN workspace TEXT NOT NULL DEFAULT '';"
-     "ALTER TABLE agents ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;")};
+     "ALTER TABLE agents ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;"),
+    ("CREATE TABLE IF NOT EXISTS oauth_grants(" GRANT_FIELDS ") STRICT;"
+     "ALTER TABLE oauth_grants ADD COLUMN workspace TEXT NOT NULL DEFAULT '';")};
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS users("
@@ -56,12 +66,8 @@ static const char tables[] =
     "CREATE TABLE IF NOT EXISTS oauth_clients("
     " id TEXT PRIMARY KEY, name TEXT NOT NULL, redirects TEXT NOT NULL,"
     " created_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS oauth_grants("
-    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " user INTEGER NOT NULL REFERENCES users(id) ON DELETE CASCADE,"
-    " client TEXT NOT NULL REFERENCES oauth_clients(id) ON DELETE CASCADE,"
-    " groups INTEGER NOT NULL, redirect TEXT NOT NULL, challenge TEXT NOT NULL,"
-    " created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE TABLE IF NOT EXISTS oauth_grants(" GRANT_FIELDS
+    ", workspace TEXT NOT NULL DEFAULT '') STRICT;"
     "CREATE INDEX IF NOT EXISTS oauth_grants_by_user ON oauth_grants(user);"
     "CREATE INDEX IF NOT EXISTS oauth_grants_by_client ON oauth_grants(client);"
     "CREATE TABLE IF NOT EXISTS oauth_tokens("

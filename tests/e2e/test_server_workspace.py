@@ -3,7 +3,9 @@
 
     test_server_workspace.py GATEHOUSE
 """
+import base64
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -15,6 +17,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import urllib.parse
 
 sys.dont_write_bytecode = True  # not into the sources
 from mcp_workspace_scene import Fake, wait_until
@@ -432,6 +435,71 @@ class Page(WorkspaceScene):
         self.assertEqual(server.ask("DELETE", f"/api/workspaces/{shown['id']}", None, browser)[0], 404)
         self.assertEqual(server.ask("GET", "/api/state", None, browser)[2]["workspaces"], [])
         wait_until(lambda: not self.sandboxes(), "the workspace ends")
+
+
+class Apps(WorkspaceScene):
+    """Apps that come by OAuth: their user chooses where they work."""
+    back, verifier = "https://app.example/back", "v" * 43
+
+    def decide(self, server, browser, **chosen):
+        """What the server answers to the user's click."""
+        app = server.ask("POST", "/oauth/register", {"client_name": "An app", "redirect_uris": [self.back]},
+                         {"Content-Type": "application/json"})[2]
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+        query = urllib.parse.urlencode({
+            "response_type": "code", "client_id": app["client_id"], "redirect_uri": self.back,
+            "code_challenge": challenge, "code_challenge_method": "S256"})
+        status, _, answer = server.ask("POST", "/api/consent",
+                                       {"query": query, "groups": ["read", "write"], "allow": True, **chosen}, browser)
+        return app, status, answer
+
+    def token(self, server, browser, **chosen):
+        app, status, answer = self.decide(server, browser, **chosen)
+        self.assertEqual(status, 200, answer)
+        back = urllib.parse.parse_qs(urllib.parse.urlsplit(answer["redirect"]).query)
+        status, _, tokens = server.ask("POST", "/oauth/token", urllib.parse.urlencode(
+            {"grant_type": "authorization_code", "client_id": app["client_id"], "code": back["code"][0],
+             "redirect_uri": self.back, "code_verifier": self.verifier}),
+            {"Content-Type": "application/x-www-form-urlencoded"})
+        self.assertEqual(status, 200, tokens)
+        return tokens["access_token"]
+
+    def test_an_app_gets_a_workspace_of_its_own(self):
+        folder = self.room / "files"
+        folder.mkdir()
+        server = self.gateway("--fs", str(folder))
+        browser = server.log_in() | OURS
+        one, two = (Agent(server, self.token(server, browser, workspace="isolated")) for _ in range(2))
+        self.assertEqual(one.tools(), [tool for tool in TOOLS if tool != "execute_command"])
+        self.good(one, "write_file", path="f", content="of one")
+        self.assertIn("f", self.bad(two, "read_file", path="f"))
+        self.assertEqual(self.good(one, "read_file", path="f")["content"], "of one")
+        self.assertEqual({(app["workspace"], *app["groups"]) for app in
+                          server.ask("GET", "/api/consents", None, browser)[2]["consents"]},
+                         {("isolated", "read", "write")})
+        # Nothing of the machine, nor of the server.
+        self.assertNotEqual(server.ask("POST", "/v1/host/sample/fs/list", {"path": "."},
+                                       {"Authorization": one.headers["Authorization"]})[0], 200)
+        shown = server.ask("GET", "/api/state", None, browser)[2]["workspaces"]
+        self.assertEqual({each["agent"] for each in shown}, {"An app (app.example)"})
+        # A revoked consent ends it.
+        for app in server.ask("GET", "/api/consents", None, browser)[2]["consents"]:
+            self.assertEqual(server.ask("DELETE", f"/api/consents/{app['id']}", None, browser)[0], 200)
+        wait_until(lambda: not self.sandboxes(), "the workspaces end")
+
+    def test_what_is_chosen_is_checked(self):
+        server = self.gateway()
+        browser = server.log_in() | OURS
+        for wrong in ({"workspace": "daytona"}, {"workspace": "isolated\0"}, {"workspace": "x" * 99}, {"workspace": 1},
+                      {"workspace": None}, {"workspace": "isolated", "groups": ["read", "screen"]},
+                      {"workspace": "isolated", "groups": []}):
+            self.assertEqual(self.decide(server, browser, **wrong)[1], 400, wrong)
+        self.assertEqual(server.ask("GET", "/api/consents", None, browser)[2]["consents"], [])
+        self.assertEqual(Agent(server, self.token(server, browser, workspace="")).tools(), [])  # the machine is away
+
+    def test_without_workspaces_none_can_be_chosen(self):
+        server = self.gateway(workspace=None)
+        self.assertEqual(self.decide(server, server.log_in() | OURS, workspace="isolated")[1], 400)
 
 
 def server_of(headers):

@@ -583,6 +583,31 @@ const cases = {
     await scene.end();
   },
 
+  async "an app gets a workspace instead of the machine"() {
+    Object.assign(process.env, { N8N_SANDBOX_SERVICE_URL: "http://127.0.0.1:9", N8N_SANDBOX_SERVICE_API_KEY: "of-nobody-at-all" });
+    const scene = await new Scene("oauth-workspace").serve("127.0.0.1:0", "--workspace", "n8n-sandbox");
+    delete process.env.N8N_SANDBOX_SERVICE_URL;
+    delete process.env.N8N_SANDBOX_SERVICE_API_KEY;
+    await scene.browse();
+    const app = await new App(scene, "Builder").open();
+    await assert.rejects(app.connect(), UnauthorizedError);
+    await scene.visit(app.sent[0]);
+    await scene.see("An app asks for access to your machine");
+    await scene.page.getByLabel("Where it works").selectOption("n8n-sandbox");
+    await scene.see("An app asks for access to a workspace");
+    await scene.page.getByRole("checkbox", { name: "Browser" }).waitFor({ state: "hidden" });
+    await scene.page.screenshot({ path: `${pictures}/consent-workspace.png` });
+    await scene.click("Allow");
+    await app.transport.finishAuth((await app.returned).code);
+    assert.equal(app.granted.scope, "read write shell");
+    await app.connect();
+    assert.equal((await app.client.listTools()).tools.length, 11);
+    await scene.go("/agents");
+    await scene.see("Read files, Change files, Commands, in a workspace (n8n-sandbox)");
+    await app.close();
+    await scene.end();
+  },
+
   async "an app is denied, and one that lies is sent nowhere"() {
     const scene = new Scene("oauth-denied");
     scene.user("add", "anna");

@@ -1,10 +1,8 @@
 // Keys of agents and the settings that each client needs; apps that the user allowed by OAuth.
 import { ago, copyButton, h, sure, toast } from "./dom.js";
 import { get, post, remove } from "./api.js";
-import { GROUPS, groupsText } from "./groups.js";
+import { GROUPS, OF_WORKSPACE, groupsText } from "./groups.js";
 import { state, watch } from "./store.js";
-
-const OF_WORKSPACE = ["read", "write", "shell"];
 
 // For each client: where it goes, and what.
 function snippets(url, key) {
@@ -53,7 +51,7 @@ function apps() {
             h("thead", {}, h("tr", {}, ["App", "May use", "Allowed", "Last used", ""].map((title) => h("th", { scope: "col", class: title === "Allowed" || title === "Last used" ? "wide" : "" }, title)))),
             h("tbody", {}, consents.map((app) => h("tr", {},
               h("td", {}, h("span", { class: "name" }, app.name), " ", h("span", { class: "quiet" }, app.host)),
-              h("td", {}, groupsText(app.groups)),
+              h("td", {}, groupsText(app.groups), app.workspace ? `, in a workspace (${app.workspace})` : ""),
               h("td", { class: "quiet wide" }, ago(app.createdAt)),
               h("td", { class: "quiet wide" }, ago(app.usedAt)),
               h("td", { class: "right" }, h("button", {

@@ -2,7 +2,7 @@
 // address of this page has its request; the server checks it again when you answer.
 import { get, post } from "./api.js";
 import { h } from "./dom.js";
-import { GROUPS } from "./groups.js";
+import { GROUPS, OF_WORKSPACE } from "./groups.js";
 import { state } from "./store.js";
 
 export const isConsent = location.pathname === "/oauth/authorize";
@@ -36,9 +36,22 @@ function refused(asked) {
 function ask(asked) {
   const boxes = asked.groups.map((group) => h("input", { type: "checkbox", value: group, checked: true }));
   const problem = h("p", { role: "alert", class: "problem" });
+  const title = h("h1");
+  const rest = h("p", { class: "quiet" });
+  const providers = asked.groups.some((group) => OF_WORKSPACE.includes(group)) ? state.providers : [];
+  const where = h("select", { "aria-label": "Where it works" }, h("option", { value: "" }, "on my machine"),
+    providers.map((provider) => h("option", { value: provider }, `in a workspace of its own (${provider})`)));
+  const show = () => {
+    const apart = where.value !== "";
+    for (const box of boxes) box.parentElement.hidden = apart && !OF_WORKSPACE.includes(box.value);
+    title.textContent = `An app asks for access to ${apart ? "a workspace" : "your machine"}`;
+    rest.textContent = apart ? "The workspace has nothing of your machine, and ends with the conversation. You can revoke this on the page Agents."
+      : "Your machine still asks you about what your rules do not allow. You can revoke this on the page Agents.";
+  };
+  where.onchange = show;
   const answer = (allow) => async (event) => {
     if (!event.isTrusted) return; // a person's click, not a script's
-    const groups = boxes.filter((box) => box.checked).map((box) => box.value);
+    const groups = boxes.filter((box) => box.checked && !box.parentElement.hidden).map((box) => box.value);
     if (allow && groups.length === 0) {
       problem.textContent = "Choose what the app may use, or deny.";
       return;
@@ -46,7 +59,7 @@ function ask(asked) {
     const buttons = [...event.target.parentNode.children];
     for (const button of buttons) button.disabled = true;
     try {
-      const { redirect } = await post("/api/consent", { query: location.search.slice(1), groups, allow });
+      const { redirect } = await post("/api/consent", { query: location.search.slice(1), groups, workspace: where.value, allow });
       location.replace(redirect);
     } catch (refusal) {
       problem.textContent = refusal.message;
@@ -55,17 +68,20 @@ function ask(asked) {
   };
   const allow = h("button", { class: "primary", onclick: answer(true) }, "Allow");
   afterAWhile(allow);
-  return h("section", { class: "card consent" },
-    h("h1", {}, "An app asks for access to your machine"),
+  const card = h("section", { class: "card consent" },
+    title,
     h("dl", { class: "facts" },
       h("dt", {}, "It calls itself"), h("dd", { class: "name" }, asked.name),
       h("dt", {}, "It returns to"), h("dd", {}, h("code", {}, asked.host), asked.isLocal ? " (a program on this computer)" : ""),
       h("dt", {}, "You are"), h("dd", {}, state.me?.name ?? "")),
     h("p", { class: "quiet" }, "Anybody can choose a name. Allow this only if you have just started to connect an app yourself."),
+    providers.length > 0 && h("label", { class: "field" }, h("span", {}, "It works"), where),
     h("fieldset", { class: "chips" }, h("legend", {}, "It may use"), boxes.map((box) => h("label", { class: "chip" }, box, " ", GROUPS[box.value] ?? box.value))),
-    h("p", { class: "quiet" }, "Your machine still asks you about what your rules do not allow. You can revoke this on the page Agents."),
+    rest,
     problem,
     h("div", { class: "row" }, allow, h("button", { class: "danger", onclick: answer(false) }, "Deny")));
+  show();
+  return card;
 }
 
 export async function consent(main) {

@@ -756,6 +756,7 @@ static int make_parts(struct front *front)
                                                              .changed = on_workspaces,
                                                              .data = front},
                               &front->conversations, NULL);
+    front->oauth.conversations = front->conversations;
     if (r == 0)
         r = agents_new(&(struct agents_config){.loop = config->loop,
                                                .log = config->log,

@@ -387,6 +387,7 @@ int oauth_find_agent(struct oauth *oauth, struct str token, struct store_agent *
                                       .groups = found.grant.groups,
                                       .created_ms = found.grant.created_ms};
     name_agent(&found.grant, out_agent->name);
+    snprintf(out_agent->workspace, sizeof(out_agent->workspace), "%s", found.grant.workspace);
     return 0;
 }
 

@@ -8,7 +8,7 @@
  *     POST /oauth/register                                RFC 7591
  *     GET  /oauth/authorize                               the page, which asks the next two
  *     GET  /api/consent?QUERY                             what an app asks for
- *     POST /api/consent       {query, groups, allow}      {redirect}
+ *     POST /api/consent       {query, groups, workspace, allow}  {redirect}
  *     POST /oauth/token                                   RFC 6749, 7636, 8707
  *     POST /oauth/revoke                                  RFC 7009
  *     GET  /api/consents                                  {consents: […]}
@@ -20,6 +20,7 @@
 #define PROGRAMS_SERVER_OAUTH_H
 
 #include "net/http/exchange.h"
+#include "programs/server/conversations.h"
 #include "programs/server/logins.h"
 #include "store/oauth.h"
 
@@ -38,8 +39,9 @@ struct oauth {
     /* Tokens were revoked: what they opened must end. */
     void (*revoked)(void *data);
     void *data;
-    struct throttle *registrations; /* by address */
-    struct throttle *refreshes;     /* by grant */
+    const struct conversations *conversations; /* set before the first request */
+    struct throttle *registrations;            /* by address */
+    struct throttle *refreshes;                /* by grant */
 };
 
 /* The fields up to `data` are set. oauth_done() even on failure. */

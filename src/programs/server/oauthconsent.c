@@ -163,6 +163,11 @@ void oauth_answer_asked(struct oauth *oauth, struct exchange *exchange)
 
 /* ---- what the user decides ---- */
 
+struct allowed {
+    unsigned groups;
+    struct str workspace; /* of which provider; empty: the machine */
+};
+
 struct deciding {
     struct oauth *oauth;
     struct exchange *exchange;
@@ -208,8 +213,8 @@ static void copy(char *out, size_t size, struct str text)
     snprintf(out, size, "%.*s", STR_ARG(text));
 }
 
-static void grant(struct oauth *oauth, struct exchange *exchange, int64_t user, unsigned groups,
-                  const struct asked *asked)
+static void grant(struct oauth *oauth, struct exchange *exchange, int64_t user,
+                  const struct allowed *allowed, const struct asked *asked)
 {
     cleanup_secret struct secret code = SECRET_INIT;
     struct deciding *deciding = calloc(1, sizeof(*deciding));
@@ -222,7 +227,7 @@ static void grant(struct oauth *oauth, struct exchange *exchange, int64_t user, 
         *deciding = (struct deciding){
             .oauth = oauth,
             .exchange = exchange,
-            .grant = {.user = user, .groups = groups, .created_ms = now_ms},
+            .grant = {.user = user, .groups = allowed->groups, .created_ms = now_ms},
             .redirect = BUF_INIT(OAUTH_ANSWER_BYTES),
         };
         copy(deciding->grant.client, sizeof(deciding->grant.client), str_from(asked->client.id));
@@ -231,6 +236,7 @@ static void grant(struct oauth *oauth, struct exchange *exchange, int64_t user, 
              asked->values[FIELD_REDIRECT]);
         copy(deciding->grant.challenge, sizeof(deciding->grant.challenge),
              asked->values[FIELD_CHALLENGE]);
+        copy(deciding->grant.workspace, sizeof(deciding->grant.workspace), allowed->workspace);
         sha256_of(secret_reveal(&code), digest); /* to store that */
         /* The app gets the code itself. */
         r = write_return(oauth, exchange_request(exchange), asked, STR("code"),
@@ -276,6 +282,25 @@ static unsigned read_groups(const struct json_value *list)
     return groups;
 }
 
+/* NULL, or what is wrong with it. */
+static const char *check_allowed(const struct oauth *oauth, const struct asked *asked,
+                                 const struct allowed *allowed)
+{
+    unsigned offered = asked->groups;
+    char provider[STORE_WORKSPACE_BYTES];
+
+    if (allowed->workspace.len > 0) {
+        copy(provider, sizeof(provider), allowed->workspace);
+        if (!str_eq_c(allowed->workspace, provider) ||
+            !conversations_has(oauth->conversations, provider))
+            return "The server offers no such workspace.";
+        offered &= TOOLSET_FILES | TOOLSET_GROUP(CATALOG_SHELL);
+    }
+    return allowed->groups == 0 || (allowed->groups & ~offered) != 0
+               ? "Choose what the app may use."
+               : NULL;
+}
+
 void oauth_decide(struct oauth *oauth, struct exchange *exchange)
 {
     cleanup_arena struct arena arena = ARENA_INIT(OAUTH_ARENA_BYTES);
@@ -285,8 +310,9 @@ void oauth_decide(struct oauth *oauth, struct exchange *exchange)
     struct logins_who who;
     struct asked asked;
     struct str query;
+    struct allowed allowed = {.workspace = STR_EMPTY};
     bool is_allowed = false;
-    unsigned groups;
+    const char *problem;
     int r = logins_who(oauth->logins, exchange, &who);
 
     if (r < 0) {
@@ -295,20 +321,23 @@ void oauth_decide(struct oauth *oauth, struct exchange *exchange)
     }
     if (json_parse(&arena, request->body, limits, &body, NULL) < 0 ||
         !json_get_str(body, STR("query"), &query) ||
-        !json_get_bool(body, STR("allow"), &is_allowed)) {
+        !json_get_bool(body, STR("allow"), &is_allowed) ||
+        (json_get(body, STR("workspace")) != NULL &&
+         !json_get_str(body, STR("workspace"), &allowed.workspace))) {
         exchange_answer_error(exchange, ERR_INVALID_REQUEST);
         return;
     }
     read_asked(oauth, &arena, request, query, &asked);
-    groups = read_groups(json_get(body, STR("groups")));
+    allowed.groups = read_groups(json_get(body, STR("groups")));
+    problem = check_allowed(oauth, &asked, &allowed);
     if (asked.error != NULL)
         oauth_refuse(exchange, 400, asked.error, asked.message);
     else if (!is_allowed)
         deny(oauth, exchange, who.user, &asked);
-    else if (groups == 0 || (groups & ~asked.groups) != 0)
-        oauth_refuse(exchange, 400, "invalid_scope", "Choose what the app may use.");
+    else if (problem != NULL)
+        oauth_refuse(exchange, 400, "invalid_scope", problem);
     else
-        grant(oauth, exchange, who.user, groups, &asked);
+        grant(oauth, exchange, who.user, &allowed, &asked);
 }
 
 /* ---- what was allowed ---- */
@@ -328,6 +357,7 @@ static void write_consent(void *data, const struct store_grant *grant)
     json_put_int(json, STR("createdAt"), grant->created_ms);
     json_put_int(json, STR("usedAt"), grant->used_ms);
     toolset_write_groups(json, STR("groups"), grant->groups);
+    json_put_str(json, STR("workspace"), str_from(grant->workspace));
     json_end_object(json);
 }
 

@@ -363,8 +363,8 @@ static void an_agent_may_have_a_workspace(void **state)
     assert_int_equal(found.groups, 7);
 }
 
-/* As version 4 left it. */
-static void make_older(const struct scene *scene)
+/* As version 4 left it; version 3 had no apps. */
+static void make_older(const struct scene *scene, bool has_apps)
 {
     char path[128];
     sqlite3 *database;
@@ -374,9 +374,16 @@ static void make_older(const struct scene *scene)
     assert_int_equal(sqlite3_exec(database,
                                   "ALTER TABLE agents DROP COLUMN workspace;"
                                   "ALTER TABLE agents DROP COLUMN asks;"
+                                  "ALTER TABLE oauth_grants DROP COLUMN workspace;"
                                   "PRAGMA user_version=4",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
+    if (!has_apps)
+        assert_int_equal(sqlite3_exec(database,
+                                      "DROP TABLE oauth_tokens; DROP TABLE oauth_grants;"
+                                      "DROP TABLE oauth_clients; PRAGMA user_version=3",
+                                      NULL, NULL, NULL),
+                         SQLITE_OK);
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
 }
 
@@ -389,14 +396,16 @@ static void agents_of_an_older_store_have_the_machine(void **state)
     (void)state;
     set_up(&scene);
     assert_int_equal(store_add_agent(scene.store, &agent, digest_one, NULL), 0);
-    close_store(&scene);
-    make_older(&scene);
-    open_store(&scene);
-    assert_int_equal(store_find_agent(scene.store, digest_one, &found), 0);
-    assert_string_equal(found.name, "ci");
-    assert_string_equal(found.workspace, "");
-    assert_int_equal(found.groups, 5);
-    assert_int_equal(found.asks, 0);
+    for (int has_apps = 0; has_apps < 2; has_apps++) {
+        close_store(&scene);
+        make_older(&scene, has_apps != 0);
+        open_store(&scene); /* it also reads apps */
+        assert_int_equal(store_find_agent(scene.store, digest_one, &found), 0);
+        assert_string_equal(found.name, "ci");
+        assert_string_equal(found.workspace, "");
+        assert_int_equal(found.groups, 5);
+        assert_int_equal(found.asks, 0);
+    }
 }
 
 static void a_view_changes_with_every_write_of_any_process(void **state)
