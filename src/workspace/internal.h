@@ -31,6 +31,7 @@ struct workspace {
     bool is_over;    /* it ends as soon as it is there */
     struct list calls;
     size_t filled;            /* of the first files */
+    bool has_image_files;     /* it was created with those that driver->is_in_image() names */
     void *driver;             /* what the provider knows about it; or NULL */
     void (*gone)(void *data); /* or NULL */
     void *gone_data;
@@ -72,6 +73,8 @@ struct workspace_driver {
     void (*begin)(struct workspace_call *call);
     /* Stops it without a word: kills its command, and frees call->driver. */
     void (*drop)(struct workspace_call *call);
+    /* Whether this one of the first files is part of the image; NULL: none is. */
+    bool (*is_in_image)(const struct workspaces *workspaces, size_t file);
 };
 
 struct workspaces {

@@ -12,6 +12,7 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
+#include "workspace/imagefiles.h"
 
 enum {
     IMAGE_BYTES = 128,
@@ -30,6 +31,7 @@ struct sandboxapi {
     bool is_own;
     struct ownservice_config own;
     char image[IMAGE_BYTES]; /* of the set-up, once a workspace was created with it */
+    struct imagefiles files; /* that it begins with */
 };
 
 /* A workspace that is created or destroyed. */
@@ -92,7 +94,15 @@ static struct change *new_change(struct workspace *workspace)
     return change;
 }
 
-/* The image, if it is known, or the steps that make it. */
+static bool has_setup(const struct workspaces *workspaces)
+{
+    const char *const *steps = workspaces->config.setup;
+
+    return steps != NULL && steps[0] != NULL;
+}
+
+/* The image, if it is known, or the steps that make it: files first, so that others can use them.
+ */
 static void put_image(struct change *change, struct json_writer *json)
 {
     const struct workspaces *workspaces = change->workspace->workspaces;
@@ -100,7 +110,7 @@ static void put_image(struct change *change, struct json_writer *json)
     const char *const *steps = workspaces->config.setup;
 
     change->has_image = false;
-    if (steps == NULL || steps[0] == NULL)
+    if (!has_setup(workspaces))
         return;
     change->has_image = api->image[0] != '\0';
     if (change->has_image) {
@@ -109,6 +119,9 @@ static void put_image(struct change *change, struct json_writer *json)
     }
     json_key(json, STR("dockerfile_steps"));
     json_begin_array(json);
+    if (str_starts_with(str_from(*steps), STR("FROM ")))
+        json_write_str(json, str_from(*steps++));
+    imagefiles_write(&api->files, json);
     for (; *steps != NULL; steps++)
         json_write_str(json, str_from(*steps));
     json_end_array(json);
@@ -132,6 +145,22 @@ static void send_creation(struct change *change)
     web_send(request);
 }
 
+/* A service that builds none would give the agent less than its user asked for. */
+static int take_image(struct change *change, const struct json_value *record, struct err *err)
+{
+    struct sandboxapi *api = api_of(change->workspace->workspaces);
+    struct str text = STR_EMPTY;
+
+    if (json_get_str(record, STR("image_id"), &text) && text.len > 0 && text.len < IMAGE_BYTES)
+        snprintf(api->image, sizeof(api->image), "%.*s", STR_ARG(text));
+    else if (!change->has_image)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "%s: this service has built no image of the set-up: it cannot",
+                       web_provider(api->web));
+    change->workspace->has_image_files = true;
+    return 0;
+}
+
 static int take_record(struct change *change, struct str body, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(REMOTE_ARENA_BYTES);
@@ -151,11 +180,9 @@ static int take_record(struct change *change, struct str body, struct err *err)
         is_theirs = true;
     }
     snprintf(change->workspace->id, sizeof(change->workspace->id), "%.*s", STR_ARG(text));
-    if (change->workspace->workspaces->config.setup != NULL &&
-        json_get_str(record, STR("image_id"), &text) && text.len < IMAGE_BYTES)
-        snprintf(api->image, sizeof(api->image), "%.*s", STR_ARG(text));
-    return is_theirs ? workspace_note(change->workspace->workspaces, change->workspace->id, err)
-                     : 0;
+    if (is_theirs)
+        r = workspace_note(change->workspace->workspaces, change->workspace->id, err);
+    return r == 0 && has_setup(change->workspace->workspaces) ? take_image(change, record, err) : r;
 }
 
 static void on_created(void *data, const struct err *err, int status, struct str body)
@@ -711,8 +738,15 @@ static int open_api(struct workspaces *workspaces, struct err *err)
     api->own = (struct ownservice_config){.state_dir = config->state_dir,
                                           .program = config->service_program,
                                           .libexec = config->libexec};
-    r = remote_open(workspaces, api->is_own ? &api->own : NULL, &api->web, err);
+    r = has_setup(workspaces)
+            ? imagefiles_init(&api->files, HOME, config->files, config->file_count)
+            : 0;
+    if (r < 0)
+        err_set_plain(err, r);
+    if (r == 0)
+        r = remote_open(workspaces, api->is_own ? &api->own : NULL, &api->web, err);
     if (r < 0) {
+        imagefiles_done(&api->files);
         free(api);
         return r;
     }
@@ -725,7 +759,15 @@ static void close_api(struct workspaces *workspaces)
     struct sandboxapi *api = workspaces->data;
 
     web_free(api->web);
+    imagefiles_done(&api->files);
     free(api);
+}
+
+static bool is_in_image(const struct workspaces *workspaces, size_t file)
+{
+    const struct sandboxapi *api = api_of(workspaces);
+
+    return api->files.has != NULL && api->files.has[file];
 }
 
 static struct web *web_of(const struct workspaces *workspaces)
@@ -750,4 +792,5 @@ const struct workspace_driver workspace_sandboxapi = {
     .forget = forget,
     .begin = begin,
     .drop = drop,
+    .is_in_image = is_in_image,
 };

@@ -182,6 +182,15 @@ static struct workspace_request writing(const struct workspace_file *file)
                                       .replaces = true};
 }
 
+static bool has_next(const struct workspace *workspace)
+{
+    const struct workspaces *workspaces = workspace->workspaces;
+
+    return workspace->has_image_files && workspace->filled < workspaces->config.file_count &&
+           workspaces->driver->is_in_image != NULL &&
+           workspaces->driver->is_in_image(workspaces, workspace->filled);
+}
+
 /* Writes the next file; after the last one, the calls that wait begin. */
 static void fill(struct workspace *workspace)
 {
@@ -190,6 +199,8 @@ static void fill(struct workspace *workspace)
     struct workspace_request request;
     struct workspace_call *call = NULL;
 
+    while (has_next(workspace))
+        workspace->filled++;
     if (workspace->filled == config->file_count) {
         workspace->state = WORKSPACE_READY;
         begin_all(workspace);

@@ -3,6 +3,7 @@
 
     test_mcp_workspace.py GATEHOUSE
 """
+import base64
 import json
 import os
 import pathlib
@@ -14,11 +15,12 @@ import sys
 import tempfile
 import threading
 import unittest
+import urllib.parse
 import uuid
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from sandboxd_scene import KEY, Service, Unavailable
+from sandboxd_scene import KEY, PATIENCE, Service, Unavailable
 from mcp_workspace_scene import Fake, WorkspaceScene, main, wait_until
 
 TOOLS = ["read_file", "list_files", "stat", "grep", "write_file", "edit_file", "delete_file", "copy_file",
@@ -265,6 +267,10 @@ class Isolated(Suite, Swept, Shared):
         second = self.mcp("isolated", "--workspace-setup", "RUN echo made > /etc/mark\nENV MARK=yes")
         self.assertEqual(second.good("read_file", path="/etc/mark")["content"], "made\n")
         self.assertEqual(len(self.service.ask("GET", "/images")[2]), len(built))
+        self.folder(**{"src/small": "small\n", "large": "x" * 20000})
+        both = self.mcp("isolated", "--workspace-files", "first", "--workspace-setup", "RUN cp /home/user/src/small /etc/mark")
+        self.assertEqual(both.good("execute_command", command="cat /etc/mark; echo more >> src/small; touch src/new; wc -c < large")
+                         ["stdout"], "small\n20000\n")
         wrong = self.mcp("isolated", "--workspace-setup", "RUN exit 7")
         self.assertIn("RUN exit 7", wrong.bad("list_files"))
 
@@ -622,6 +628,36 @@ class Faults(WorkspaceScene):
         steps = ["RUN one", "RUN two"]
         self.assertEqual([(body.get("dockerfile_steps"), body.get("image_id")) for body in created],
                          [(steps, None), (None, "img-1"), (None, "img-1"), (steps, None)])
+
+    def test_small_first_files_are_part_of_the_image(self):
+        """Before the set-up, which may use them; large ones and odd names are written afterwards."""
+        large = "x" * 20000
+        folder = self.folder(**{"package.json": "{}", "src/a b.txt": "a", "it's": "odd", "large": large})
+        (folder / "src/a b.txt").chmod(0o755)
+        images = []
+
+        def behave(request):
+            if request.route == "/sandboxes" and request.command == "POST":
+                body = json.loads(request.body)
+                return 201, {"id": body["id"], **({"image_id": images[-1]} if images else {})}
+            return self.basics(request) or (200, [])
+
+        client = self.open(behave, GATEHOUSE_WORKSPACE_FILES="first", GATEHOUSE_WORKSPACE_SETUP="FROM node:22\nRUN npm ci")
+        self.assertIn("has built no image", client.bad("list_files"))
+        images.append("img-1")
+        client.good("list_files")
+        steps = json.loads([asked[2] for asked in self.fake.asked if asked[:2] == ("POST", "/sandboxes")][-1])["dockerfile_steps"]
+        self.assertEqual((steps[0], steps[-1], len(steps)), ("FROM node:22", "RUN npm ci", 3))
+        self.assertIn(base64.b64encode(b"{}").decode(), steps[1])
+        written = [urllib.parse.parse_qs(asked[1].partition("?")[2])["path"][0] for asked in self.fake.asked if asked[0] == "PUT"]
+        self.assertEqual(written, ["/home/user/it's", "/home/user/large"])
+        # What the step says, done here.
+        home = self.room / "home"
+        home.mkdir()
+        subprocess.run(["sh", "-c", steps[1].removeprefix("RUN ").replace("/home/user", str(home))], check=True, timeout=PATIENCE)
+        self.assertEqual({str(path.relative_to(home)): path.read_text() for path in home.rglob("*") if path.is_file()},
+                         {"package.json": "{}", "src/a b.txt": "a"})
+        self.assertTrue(os.access(home / "src/a b.txt", os.X_OK) and not os.access(home / "package.json", os.X_OK))
 
     def test_first_files_with_secrets_stay_out_by_all_their_names(self):
         folder = self.folder(**{".env": "KEY=1", ".ssh/id_ed25519": "KEY", "a": "1"})
