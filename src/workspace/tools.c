@@ -29,6 +29,8 @@ struct workspace_tools {
     struct workspace_tools_config config;
     struct arena arena;
     const struct schema *schemas[WORKSPACE_TOOL_COUNT];
+    bool has_begun; /* a call: there may be a workspace */
+    bool is_lost;   /* and nobody has been told yet */
 };
 
 struct tool_call {
@@ -463,6 +465,17 @@ static int write_call(const struct tool_call *call, struct buf *out)
     return json_writer_finish(&json);
 }
 
+/* Once, so that the agent does not wonder where its files are. */
+static int tell_loss(struct workspace_tools *tools, struct err *err)
+{
+    if (!tools->is_lost)
+        return 0;
+    tools->is_lost = false;
+    return err_set(err, ERR_SESSION_OVER,
+                   "the workspace is gone with its files, because gatehouse-workspacehost has "
+                   "ended: the next call gets a new one");
+}
+
 static uint64_t start(void *data, const struct provider_events *events)
 {
     struct tool_call *call = data;
@@ -480,12 +493,17 @@ static uint64_t start(void *data, const struct provider_events *events)
         (struct authority_note){.outcome = AUTHORITY_INTENT, .policy_source = events->decision};
     r = note(call, events->decision, &call->intent);
     if (r == 0)
+        r = tell_loss(call->tools, &call->why);
+    if (r == 0)
         r = write_call(call, &message);
     if (r == 0)
         r = workspace_client_call(call->tools->config.client, buf_view(&message), &done, &number);
-    if (r == 0)
+    if (r == 0) {
+        call->tools->has_begun = true;
         return number;
-    err_set_plain(&call->why, r);
+    }
+    if (call->why.code == 0)
+        err_set_plain(&call->why, r);
     loop_task_init(&call->refusal, refuse_later, call);
     loop_defer(call->tools->config.loop, &call->refusal);
     return 0;
@@ -543,6 +561,12 @@ int workspace_tools_new(const struct workspace_tools_config *config,
     }
     *out_tools = tools;
     return 0;
+}
+
+void workspace_tools_lose(struct workspace_tools *tools)
+{
+    tools->is_lost = tools->has_begun;
+    tools->has_begun = false;
 }
 
 void workspace_tools_free(struct workspace_tools *tools)

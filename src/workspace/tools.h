@@ -35,6 +35,8 @@ struct workspace_tools_config {
 
 int workspace_tools_new(const struct workspace_tools_config *config,
                         struct workspace_tools **out_tools, struct err *err);
+/* With `only`: its workspace is gone, if it had one; the next call says so. */
+void workspace_tools_lose(struct workspace_tools *tools);
 /* Calls under way must have ended; before the loop is freed. */
 void workspace_tools_free(struct workspace_tools *tools);
 

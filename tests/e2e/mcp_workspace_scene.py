@@ -1,4 +1,5 @@
 """gatehouse mcp --workspace, for the tests of workspaces, and services that behave badly."""
+import contextlib
 import http.server
 import json
 import pathlib
@@ -21,6 +22,21 @@ def wait_until(is_so, what):
     while not is_so():
         assert time.monotonic() < deadline, f"this did not happen: {what}"
         time.sleep(MOMENT)
+
+
+def below(pid):
+    """The processes (pid, name) that it has started, and those that they have, but dead ones."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name, _, fields = (entry / "stat").read_text().partition(" (")[2].rpartition(") ")
+            state, parent = fields.split()[:2]
+            if state != "Z":
+                found.setdefault(int(parent), []).append((int(entry.name), name))
+    tree = list(found.get(pid, []))
+    for child, _ in tree:
+        tree += found.get(child, [])
+    return tree
 
 
 def main():
@@ -69,14 +85,18 @@ class WorkspaceScene(Scene):
 
     def host_of(self, server):
         """The process that holds the workspaces."""
-        for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                fields = (entry / "stat").read_text()
-            except OSError:
-                continue
-            if "(gatehouse-works)" in fields and int(fields.rpartition(")")[2].split()[1]) == server.pid:
-                return int(entry.name)
+        for pid, name in below(server.pid):
+            if name == "gatehouse-works":
+                return pid
         raise AssertionError("there is no gatehouse-workspacehost")
+
+    def starters_of(self, server):
+        """What starts another one: a process that only starts the second again, and that one."""
+        for pid, _ in below(server.pid):
+            for starter, name in below(pid):
+                if name == "gatehouse-mcp":
+                    return [pid, starter]
+        raise AssertionError("there is no starter")
 
 
 class Fake(http.server.ThreadingHTTPServer):

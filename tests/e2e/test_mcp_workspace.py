@@ -689,12 +689,39 @@ class Faults(WorkspaceScene):
         self.assertEqual(written, ["a", "b", "b"])
         self.assertEqual([asked[:2] for asked in self.fake.asked].count(("POST", "/sandboxes")), 1)
 
-    def test_a_killed_host_is_an_error(self):
-        client = self.open(lambda request: self.basics(request) or (200, []))
-        client.good("list_files")
-        os.kill(self.host_of(client), signal.SIGKILL)
-        self.assertIn("gatehouse-workspacehost has ended", client.bad("list_files"))
+    def test_a_killed_host_is_started_again(self):
+        self.folder(**{"a": "1"})
+        client = self.open(lambda request: self.basics(request) or (200, []), GATEHOUSE_WORKSPACE_FILES="first")
+        for _ in range(2):
+            client.good("list_files")
+            host = self.host_of(client)
+            os.kill(host, signal.SIGKILL)
+            # What was lost is told once.
+            words = [client.bad("list_files")]
+            wait_until(lambda: "ended" not in (words.append(self.said(client)) or words[-1]), "another one works")
+            self.assertEqual(len([each for each in words if "gone with its files" in each]), 1, words)
+        written = [asked for asked in self.fake.asked if asked[0] == "PUT"]
+        self.assertEqual(len(written), 3)  # each workspace has the first files
+        self.assertEqual(client.end(), 0)
+        self.assertEqual(len({asked[1] for asked in self.fake.asked if asked[0] == "DELETE"}), 3)
 
+    def test_what_starts_hosts_may_die_itself(self):
+        client = self.open(lambda request: self.basics(request) or (200, []))
+        guard, starter = self.starters_of(client)
+        os.kill(starter, signal.SIGKILL)
+        os.kill(self.host_of(client), signal.SIGKILL)
+        wait_until(lambda: "ended" not in self.said(client), "another one works")
+        again = self.starters_of(client)
+        self.assertEqual(again[0], guard)
+        self.assertNotEqual(again[1], starter)
+        for pid in (guard, self.host_of(client)):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: "ended" not in self.said(client), "it does without the other")
+        client.process.kill()
+        wait_until(lambda: not pathlib.Path(f"/proc/{again[1]}").exists() and self.deleted(), "nothing is left")
+
+    def said(self, client):
+        return json.dumps(client.call("list_files"))
 
     def left(self):
         """The files that say which workspaces exist."""
@@ -720,7 +747,8 @@ class Faults(WorkspaceScene):
         client = self.open(behave)
         client.send(client.call_message("list_files", {}))
         arrived.wait()
-        os.kill(self.host_of(client), signal.SIGKILL)
+        for pid in (*self.starters_of(client), self.host_of(client)):  # so that nobody starts another
+            os.kill(pid, signal.SIGKILL)
         client.wait_until(lambda: client.answers)
         return f"/sandboxes/{self.created}"
 

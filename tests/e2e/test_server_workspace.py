@@ -20,7 +20,7 @@ import unittest
 import urllib.parse
 
 sys.dont_write_bytecode = True  # not into the sources
-from mcp_workspace_scene import Fake, wait_until
+from mcp_workspace_scene import Fake, below, wait_until
 from sandboxd_scene import Scene, Service, Unavailable
 from server_scene import Agent, OURS, PATIENCE, Server, Stream, clean_environment
 
@@ -115,8 +115,7 @@ class WorkspaceScene(Scene):
 
     def hosts_below(self, pid):
         """Those that its copies have started."""
-        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [host for child in children for host in self.hosts_of(int(child)) if not self.is_gone(host)]
+        return [host for host, name in below(pid) if name == "gatehouse-works"]
 
     def is_gone(self, pid):
         try:
@@ -289,6 +288,13 @@ class Ends(WorkspaceScene):
         self.assertEqual(server.end(), 0)
         wait_until(lambda: self.is_gone(host), "the companion ends")
         self.assertEqual(self.sandboxes(), [])
+
+    def test_what_starts_companions_may_die_itself(self):
+        server, host, agent = self.begin()
+        _, starter = (pid for pid, name in below(server.process.pid) if name == "gatehouse-serve")
+        for pid in (starter, host):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: self.works(agent), "another one works")
 
     def test_a_kill_after_a_new_start_leaves_nothing(self):
         server, host, agent = self.begin()

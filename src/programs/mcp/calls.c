@@ -17,6 +17,7 @@
 #include "screen/screentools.h"
 #include "session/callrecord.h"
 #include "shell/shellprovider.h"
+#include "workspace/revival.h"
 #include "workspace/tools.h"
 
 enum {
@@ -40,6 +41,7 @@ struct calls {
     struct browser_tools *browser;
     struct workspace_tools *workspace;
     struct workspace_conversation conversation; /* the only one: there is one client */
+    struct workspace_revival *revival;
     struct open_questions questions;
     struct provider_use providers[5];
     size_t provider_count;
@@ -392,6 +394,17 @@ static int make_browser(struct calls *calls)
     return r;
 }
 
+/* The revival's callback. */
+static void on_workspace_lost(void *data)
+{
+    const struct calls *calls = data;
+
+    log_write(calls->config.log, LOG_ERROR,
+              "the process that holds the workspace has ended; it is started again");
+    if (!calls->config.workspace_outlives)
+        workspace_tools_lose(calls->workspace);
+}
+
 /* Either the files and commands of this machine, or those of a workspace: never both. */
 static int make_workspace(struct calls *calls)
 {
@@ -409,6 +422,11 @@ static int make_workspace(struct calls *calls)
         calls->conversation =
             (struct workspace_conversation){.key = "mcp", .recorded = config->files};
         r = workspace_tools_new(&tools, &calls->workspace, NULL);
+        if (r == 0)
+            r = workspace_revival_new(config->loop, config->workspace_starter, &calls->revival);
+        if (r == 0)
+            workspace_revival_watch(calls->revival, config->workspace_provider, config->workspace,
+                                    on_workspace_lost, calls);
         calls->providers[calls->provider_count++] =
             (struct provider_use){&workspace_family, calls->workspace};
         return r;
@@ -466,6 +484,8 @@ void calls_end(struct calls *calls)
         workers_stop(calls->workers); /* subscriptions end with it */
     browser_tools_free(calls->browser);
     calls->browser = NULL;
+    workspace_revival_free(calls->revival);
+    calls->revival = NULL;
     workspace_tools_free(calls->workspace);
     calls->workspace = NULL;
 }

@@ -29,6 +29,8 @@ struct front_config {
     const char *default_browser;        /* by name; NULL: the first one there is */
     struct workspace_client *workspace; /* its tools, instead of those for files and commands */
     enum workspace_provider workspace_provider;
+    int workspace_starter;   /* of workspace_revival_fork() */
+    bool workspace_outlives; /* its sandbox is not ours, and stays when the companion dies */
     const char *staging_dir; /* of files to and from the browser's pages; empty: none */
     uint16_t own_port;       /* where we listen; 0: nowhere */
     enum toolresult_form result_form;

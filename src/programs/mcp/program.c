@@ -37,6 +37,7 @@
 #include "session/session.h"
 #include "session/sweeper.h"
 #include "workspace/client.h"
+#include "workspace/revival.h"
 #include "workspace/wire.h"
 
 enum {
@@ -70,6 +71,7 @@ struct program {
     struct workspace_settings workspace; /* enabled: instead of folders */
     char adopted[SANDBOX_ID_BYTES];      /* the sandbox that it is; or empty */
     struct workspace_client *workspaces;
+    int starter_fd; /* of workspace_revival_fork(); or -1 */
     struct sweeper *sweeper;
     struct signal_watch *watches[array_size(signals)];
     struct timer flush;
@@ -499,6 +501,14 @@ static int read_first_files(struct program *program, const struct option_values 
     return r;
 }
 
+/* Also in the starter. */
+static int start_workspaces(void *data, enum workspace_provider provider,
+                            struct workspace_client **out_client, struct err *err)
+{
+    (void)provider; /* there is one */
+    return workspace_client_start(data, out_client, err);
+}
+
 static int open_workspace(struct program *program, const struct option_values *values,
                           struct err *err)
 {
@@ -512,14 +522,16 @@ static int open_workspace(struct program *program, const struct option_values *v
         .setup = setup != NULL ? str_from(setup) : STR_EMPTY,
         .adopted = program->adopted,
     };
-
     int r;
 
     if (!program->workspace.is_enabled)
         return 0;
     r = read_first_files(program, values, &files, err);
     config.files = buf_view(&files);
-    return r == 0 ? workspace_client_start(&config, &program->workspaces, err) : r;
+    if (r == 0)
+        r = start_workspaces(&config, program->workspace.provider, &program->workspaces, err);
+    return r == 0 ? workspace_revival_fork(start_workspaces, &config, &program->starter_fd, err)
+                  : r;
 }
 
 /* ---- walls, then input ---- */
@@ -528,7 +540,7 @@ static int confine(struct program *program, struct err *err)
 {
     const struct session_walls walls = {
         .answers_connections = program->listen_fd >= 0 || program->consent.socket.listen_fd >= 0,
-        .passes_messages = program->commands != NULL};
+        .passes_messages = program->commands != NULL || program->workspaces != NULL};
     struct confine_report report;
     int r = session_confine(program->session, &walls, &report, err);
 
@@ -562,6 +574,8 @@ static int open_front(struct program *program, const struct option_values *value
         .staging_dir = program->session->staging.path,
         .workspace = program->workspaces,
         .workspace_provider = program->workspace.provider,
+        .workspace_starter = program->starter_fd,
+        .workspace_outlives = program->adopted[0] != '\0',
         .own_port = program->listen_fd >= 0 ? program->address.port : 0,
         .result_form = program->session->result_form,
         .keeper = program->session->keeper,
@@ -657,6 +671,8 @@ static void close_all(struct program *program)
     }
     screen_client_free(program->screen);
     browser_client_free(program->browser);
+    if (program->starter_fd >= 0)
+        close(program->starter_fd);
     workspace_client_free(program->workspaces);
     workspace_settings_done(&program->workspace);
     if (program->session != NULL)
@@ -723,6 +739,7 @@ static int check(const struct option_values *values, struct err *err)
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
     struct program program = {.listen_fd = -1,
+                              .starter_fd = -1,
                               .consent = {.board = NOTICEBOARD_INIT, .socket = ASKING_SOCKET_INIT}};
     bool is_tried = is_for_client(values);
     int r;

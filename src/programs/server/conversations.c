@@ -12,8 +12,6 @@ enum {
     MAX_CONVERSATIONS = 1024,
     SWEEP_MS = 1000,
     GRACE_MS = 2000,
-    AGAIN_MS = 1000, /* between two starts of a process */
-    LOOK_MS = 50,    /* between two looks at what was started */
     QUEUE_MAX = 4096,
     MAX_AT_WORK = 4,
     RESULT_BYTES = 1 << 30,
@@ -109,19 +107,21 @@ static void sweep(void *data)
 void conversations_close(struct conversations *conversations)
 {
     conversations->is_closed = true;
+    workspace_revival_stop(conversations->revival);
     while (!list_is_empty(&conversations->all))
         end(list_entry(conversations->all.next, struct conversation, node), "the server stops");
 }
 
 /* ---- a process that has ended ---- */
 
-static void lose(struct seat *seat)
+/* The revival's callback. */
+static void lose(void *data)
 {
+    const struct seat *seat = data;
     struct conversations *all = seat->all;
 
     log_write(all->config.log, LOG_ERROR,
               "a process that holds workspaces has ended; it is started again");
-    seat->is_lost = true;
     list_each (node, &all->all) {
         struct conversation *conversation = list_entry(node, struct conversation, node);
 
@@ -134,45 +134,6 @@ static void lose(struct seat *seat)
         if (conversation->is_lost)
             tell(all, conversation->user);
     }
-}
-
-/* The client's callback: also for each call that fails, so that one of them tries it again. */
-static void on_lost(void *data)
-{
-    struct seat *seat = data;
-    struct conversations *all = seat->all;
-    int64_t now_ms = loop_now_ms(all->config.loop);
-
-    if (!seat->is_lost)
-        lose(seat);
-    if (seat->is_asked || all->is_closed ||
-        (seat->since_ms != 0 && now_ms - seat->since_ms < AGAIN_MS))
-        return;
-    seat->is_asked =
-        workspacestart_ask(all->config.offer, (enum workspace_provider)(seat - all->seats)) == 0;
-    seat->since_ms = now_ms;
-    if (seat->is_asked && !all->look.is_started)
-        timer_start_repeating(&all->look, LOOK_MS);
-}
-
-/* Timer callback. */
-static void take_started(void *data)
-{
-    struct conversations *conversations = data;
-    enum workspace_provider provider;
-    bool waits = false;
-    int fd;
-
-    while (workspacestart_take(conversations->config.offer, &provider, &fd)) {
-        struct seat *seat = &conversations->seats[provider];
-
-        seat->is_asked = false;
-        seat->is_lost = fd < 0 || workspace_client_reopen(seat->client, fd) < 0;
-    }
-    for (size_t i = 0; i < WORKSPACE_PROVIDERS; i++)
-        waits = waits || conversations->seats[i].is_asked;
-    if (!waits)
-        timer_stop(&conversations->look);
 }
 
 /* ---- finding ---- */
@@ -431,7 +392,7 @@ static int make_seat(struct conversations *conversations, enum workspace_provide
         return r;
     seat->all = conversations;
     seat->client = tools.client;
-    workspace_client_on_lost(seat->client, on_lost, seat);
+    workspace_revival_watch(conversations->revival, provider, seat->client, lose, seat);
     seat->use = (struct provider_use){&workspace_family, seat->tools};
     r = workers_new(&workers, &seat->workers);
     if (r < 0)
@@ -455,8 +416,9 @@ int conversations_new(const struct conversations_config *config,
     list_init(&conversations->over);
     list_init(&conversations->calls);
     timer_init(&conversations->sweep, config->loop, sweep, conversations);
-    timer_init(&conversations->look, config->loop, take_started, conversations);
-    r = authority_new(&authority, &conversations->authority, err);
+    r = workspace_revival_new(config->loop, config->offer->starter_fd, &conversations->revival);
+    if (r == 0)
+        r = authority_new(&authority, &conversations->authority, err);
     if (r == 0)
         r = authority_add_listener(conversations->authority, audit_file_record,
                                    config->audit->file);
@@ -477,7 +439,6 @@ void conversations_free(struct conversations *conversations)
         return;
     conversations_close(conversations);
     timer_stop(&conversations->sweep);
-    timer_stop(&conversations->look);
     for (size_t i = 0; i < WORKSPACE_PROVIDERS; i++) {
         if (conversations->seats[i].workers != NULL)
             workers_stop(conversations->seats[i].workers);
@@ -487,6 +448,7 @@ void conversations_free(struct conversations *conversations)
         free_conversation(list_entry(conversations->over.next, struct conversation, node));
     for (size_t i = 0; i < WORKSPACE_PROVIDERS; i++)
         workers_free(conversations->seats[i].workers);
+    workspace_revival_free(conversations->revival);
     authority_free(conversations->authority);
     map_done(&conversations->known);
     free(conversations);

@@ -11,6 +11,7 @@
 #include "loop/timer.h"
 #include "permission/confirmation.h"
 #include "programs/server/conversations.h"
+#include "workspace/revival.h"
 #include "workspace/tools.h"
 
 enum { CONVERSATION_KEY_BYTES = 32 };
@@ -23,9 +24,6 @@ struct seat {
     struct provider_use use;
     struct workers *workers;
     struct executor *executor;
-    bool is_lost;     /* its process has ended */
-    bool is_asked;    /* for another one */
-    int64_t since_ms; /* when it was asked for last; or 0 */
 };
 
 struct conversation {
@@ -62,7 +60,7 @@ struct conversations {
     uint64_t last_number;
     uint64_t last_call;
     struct timer sweep;
-    struct timer look; /* for processes that were started again */
+    struct workspace_revival *revival;
     bool is_closed;
     atomic_uint running;
     atomic_uint changing;

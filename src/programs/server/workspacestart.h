@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starts gatehouse-workspacehost for each provider of workspaces, before the server is confined,
- * because it can start none afterwards. A copy of the server that is made then, the keeper, starts
- * those again that have died.
+ * because it can start none afterwards; and what starts those again that have died
+ * (workspace/revival.h).
  */
 #ifndef PROGRAMS_SERVER_WORKSPACESTART_H
 #define PROGRAMS_SERVER_WORKSPACESTART_H
@@ -14,7 +14,7 @@
 struct workspace_offer {
     struct workspace_client *clients[WORKSPACE_PROVIDERS]; /* NULL: not offered */
     int64_t idle_ms; /* a workspace that is not used for so long ends */
-    int keeper_fd;   /* to the keeper; or -1 */
+    int starter_fd;  /* of workspace_revival_fork(); or -1 */
 };
 
 /* `state_path` is that of session_state_server_dir(). Call workspacestart_close() even on failure.
@@ -22,14 +22,6 @@ struct workspace_offer {
 int workspacestart_open(const struct option_values *values, const char *state_path,
                         struct workspace_offer *out_offer, struct err *err);
 bool workspacestart_has_any(const struct workspace_offer *offer);
-/* Asks the keeper for another process of the provider; 0, or -1 if it is gone. */
-int workspacestart_ask(const struct workspace_offer *offer, enum workspace_provider provider);
-/*
- * What the keeper has started since: its provider, and its socket or -1 if it does not start.
- * False: nothing more at present.
- */
-bool workspacestart_take(const struct workspace_offer *offer, enum workspace_provider *out_provider,
-                         int *out_fd);
 /* Waits until all workspaces have ended, but not long. */
 void workspacestart_close(struct workspace_offer *offer);
 
