@@ -90,6 +90,14 @@ struct backend_root {
     struct linux_place place;  /* its own name */
     struct linux_place target; /* of a tree: its destination */
     int journal_slot;
+    struct linux_last_parent *last_parent; /* of a tree, which one thread fills; else NULL */
+    bool cannot_clone;                     /* into a tree: the file system has said so */
+};
+
+/* Where the last file was created: the next one often goes to the same directory. */
+struct linux_last_parent {
+    struct path_name name;
+    int fd; /* -1: nowhere yet */
 };
 
 /* ---- linux/resolve.c ---- */

@@ -150,6 +150,37 @@ static int begin(struct backend_stage *stage, const struct backend_root *root,
     return create_nameless(stage, mode);
 }
 
+/* The directory of the file before, if it is the same; else opens it, and keeps that one. */
+static int open_parent_in_tree(struct backend_root *tree, const struct backend_lookup *lookup,
+                               struct str name, struct linux_place *out_place)
+{
+    struct linux_last_parent *kept = tree->last_parent;
+    struct str parent;
+    struct str last;
+    int r;
+
+    path_split(name, &parent, &last);
+    if (kept->fd < 0 || last.len == 0 || last.len > NAME_MAX ||
+        !str_eq(parent, path_view(&kept->name))) {
+        r = linux_open_parent(tree, lookup, name, LINUX_LAST_AS_IS, out_place);
+        if (r < 0 || out_place->is_dir_borrowed)
+            return r;
+        if (kept->fd >= 0)
+            close(kept->fd);
+        kept->fd = out_place->dir_fd;
+        kept->name.len = parent.len;
+        memcpy(kept->name.text, parent.ptr, parent.len);
+        kept->name.text[parent.len] = '\0';
+        out_place->is_dir_borrowed = true;
+        return 0;
+    }
+    memcpy(out_place->last, last.ptr, last.len);
+    out_place->last[last.len] = '\0';
+    out_place->dir_fd = kept->fd;
+    out_place->is_dir_borrowed = true;
+    return cancel_check(lookup->cancel);
+}
+
 int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                 enum backend_create create, unsigned mode, struct backend_stage **out_stage)
 {
@@ -171,8 +202,11 @@ int linux_stage(struct backend_root *root, const struct backend_lookup *lookup, 
         .journal_slot = LINUX_NO_SLOT,
     };
     /* In a private tree it is created, and nothing that is there already is used. */
-    r = linux_open_parent(root, lookup, name,
-                          root->is_private ? LINUX_LAST_AS_IS : LINUX_LAST_RESOLVED, &stage->place);
+    r = root->last_parent != NULL
+            ? open_parent_in_tree(root, lookup, name, &stage->place)
+            : linux_open_parent(root, lookup, name,
+                                root->is_private ? LINUX_LAST_AS_IS : LINUX_LAST_RESOLVED,
+                                &stage->place);
     if (r == 0)
         r = begin(stage, root, lookup, mode);
     if (r < 0) {
@@ -284,6 +318,7 @@ static bool find_data(int fd, uint64_t offset, uint64_t *out_start, uint64_t *ou
 static int check_budget(const struct backend_stage *stage, int fd, uint64_t budget,
                         uint64_t *out_data)
 {
+    off_t position = lseek(fd, 0, SEEK_CUR); /* which may be the host's, and is moved here */
     uint64_t offset = 0;
     uint64_t start;
     uint64_t end;
@@ -298,6 +333,8 @@ static int check_budget(const struct backend_stage *stage, int fd, uint64_t budg
         if (r == 0)
             r = cancel_check(stage->cancel);
     }
+    if (position >= 0)
+        (void)lseek(fd, position, SEEK_SET);
     return r;
 }
 
@@ -425,7 +462,31 @@ static int copy_small(struct backend_stage *stage, struct backend_file *file, ui
     return r == 0 ? linux_stage_write(stage, bytes, len) : r;
 }
 
-static int copy_whole(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
+/* Looking for data moves the position, and the host may have opened this file. */
+static int copy_large(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
+{
+    off_t position = lseek(linux_file_fd(file), 0, SEEK_CUR);
+    int r = copy_parts(stage, file, budget);
+
+    if (position >= 0)
+        (void)lseek(linux_file_fd(file), position, SEEK_SET);
+    return r;
+}
+
+/* What fills a tree comes from one place, so if one file cannot be cloned there, none can. */
+static bool make_clone(struct backend_stage *stage, int from)
+{
+    struct backend_root *root = stage->root;
+
+    if (root->cannot_clone || stage->written > 0)
+        return false;
+    if (ioctl(stage->fd, FICLONE, from) == 0)
+        return true;
+    root->cannot_clone = root->last_parent != NULL && (errno == EOPNOTSUPP || errno == EXDEV);
+    return false;
+}
+
+int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
 {
     int from = linux_file_fd(file);
     struct stat about;
@@ -435,26 +496,15 @@ static int copy_whole(struct backend_stage *stage, struct backend_file *file, ui
 
     if (r < 0)
         return r;
-    if (stage->written > 0 || ioctl(stage->fd, FICLONE, from) < 0) {
+    if (!make_clone(stage, from)) {
         r = copy_small(stage, file, budget, &is_done);
-        return r < 0 || is_done ? r : copy_parts(stage, file, budget);
+        return r < 0 || is_done ? r : copy_large(stage, file, budget);
     }
     /* The clone is as large as the file was at that moment, which may have grown. */
     if (fstat(stage->fd, &about) < 0)
         return linux_error(errno);
     *budget -= data;
     return grow_by(stage, (uint64_t)about.st_size);
-}
-
-int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uint64_t *budget)
-{
-    /* Looking for data moves it, and the host may have opened this file. */
-    off_t position = lseek(linux_file_fd(file), 0, SEEK_CUR);
-    int r = copy_whole(stage, file, budget);
-
-    if (position >= 0)
-        (void)lseek(linux_file_fd(file), position, SEEK_SET);
-    return r;
 }
 
 /* ---- the end ---- */

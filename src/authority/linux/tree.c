@@ -24,12 +24,19 @@ struct linux_tree {
     struct backend_root *host; /* where it will be */
     struct backend_lookup lookup;
     struct path_name name; /* it will have there; only where names matter */
+    struct linux_last_parent last_parent;
 };
 
 static struct linux_tree *tree_of(struct backend_root *root)
 {
     /* SAFETY: `root` is the first member, and only linux_tree_stage() makes roots of this kind. */
     return (struct linux_tree *)root;
+}
+
+static void forget_parent(struct backend_root *tree)
+{
+    if (tree->last_parent->fd >= 0)
+        close(steal_fd(&tree->last_parent->fd));
 }
 
 static void free_tree(struct backend_root *tree, bool is_gone)
@@ -39,6 +46,7 @@ static void free_tree(struct backend_root *tree, bool is_gone)
         linux_journal_remove(tree->backend->journal, tree->journal_slot);
     if (tree->fd >= 0)
         close(tree->fd);
+    forget_parent(tree);
     linux_place_done(&tree->place);
     linux_place_done(&tree->target);
     free(tree_of(tree));
@@ -111,6 +119,7 @@ int linux_tree_stage(struct backend_root *root, const struct backend_lookup *loo
         return ERR_NO_MEMORY;
     staged->host = root;
     staged->lookup = *lookup;
+    staged->last_parent.fd = -1;
     tree = &staged->root;
     *tree = (struct backend_root){
         .backend = root->backend,
@@ -119,6 +128,7 @@ int linux_tree_stage(struct backend_root *root, const struct backend_lookup *loo
         .place = LINUX_PLACE_INIT,
         .target = LINUX_PLACE_INIT,
         .journal_slot = LINUX_NO_SLOT,
+        .last_parent = &staged->last_parent,
     };
     r = linux_open_parent(root, lookup, name, LINUX_LAST_RESOLVED, &tree->target);
     if (r == 0)
@@ -248,6 +258,7 @@ void linux_tree_drop(struct backend_root *tree)
         return;
     /* Removing needs descriptors, and a lack of them may be why it is dropped. */
     linux_place_done(&tree->target);
+    forget_parent(tree);
     r = linux_remove_held(tree->place.dir_fd, tree->place.last, steal_fd(&tree->fd), &budget);
     /* What another process put in its place is not ours, nor for the next start. */
     free_tree(tree, r == 0 || r == ERR_NOT_FOUND);
