@@ -450,10 +450,14 @@ static bool next_hunk(const struct diff *diff, size_t *a, size_t *b, struct hunk
     return true;
 }
 
-static int put_name(struct buf *out, struct str mark, struct str name)
+static int put_name(struct buf *out, struct str mark, bool is_there, struct str name)
 {
     int r = buf_append_str(out, mark);
 
+    if (!is_there)
+        return r == 0 ? buf_append_str(out, STR("/dev/null\n")) : r;
+    if (r == 0)
+        r = buf_append_str(out, mark.ptr[0] == '-' ? STR("a/") : STR("b/"));
     if (r == 0)
         r = printable_replace(out, name, PRINTABLE_BLANKS, STR("?"));
     return r == 0 ? buf_append_char(out, '\n') : r;
@@ -467,10 +471,10 @@ static int put_all(const struct diff *diff, const struct diff_options *options, 
     size_t a = 0;
     size_t b = 0;
     struct hunk hunk;
-    int r = put_name(out, STR("--- a/"), options->name);
+    int r = put_name(out, STR("--- "), !options->is_added, options->name);
 
     if (r == 0)
-        r = put_name(out, STR("+++ b/"), options->name);
+        r = put_name(out, STR("+++ "), !options->is_deleted, options->name);
     while (r == 0 && next_hunk(diff, &a, &b, &hunk)) {
         size_t kept = out->len;
 

@@ -7,6 +7,7 @@
 #ifndef FILES_DIFF_H
 #define FILES_DIFF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -23,6 +24,8 @@ enum {
 struct diff_options {
     struct str name;  /* after "--- a/" and "+++ b/"; shown without control characters */
     size_t max_bytes; /* limit of what is appended; 0: only that of the buffer */
+    bool is_added;    /* there was no file: "--- /dev/null" */
+    bool is_deleted;  /* there is none any more: "+++ /dev/null" */
 };
 
 /*

@@ -136,11 +136,17 @@ class Changing(WorkspaceScene):
         (self.copy / "run.sh").chmod(0o755)
         (self.copy / "empty").mkdir()
 
+    def test_a_new_program_is_told(self):
+        self.write("new.sh", "#!/bin/sh\n", at=self.copy)
+        (self.copy / "new.sh").chmod(0o755)
+        self.assertTrue(self.does("diff", "shop").startswith("# new.sh: can be executed now\n--- /dev/null\n+++ b/new.sh\n"))
+
     def test_changes_are_shown_applied_and_taken_back(self):
         self.work()
         shown = self.does("diff", "shop")
         self.assertIn("+by an agent\n", shown)
-        self.assertIn("-removed\n", shown)
+        self.assertIn("--- a/removed\n+++ /dev/null\n@@ -1 +0,0 @@\n-removed\n", shown)
+        self.assertIn("--- /dev/null\n+++ b/new/deep/file\n", shown)
         self.assertIn("# run.sh: can be executed now\n", shown)
         changes = {item["path"]: item for item in json.loads(self.does("diff", "--json", "shop"))["changes"]}
         self.assertEqual({name: item["change"] for name, item in changes.items()}, {

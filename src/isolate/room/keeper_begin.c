@@ -87,9 +87,10 @@ static int find_abilities(struct keeper *keeper, struct err *err)
     if (r < 0)
         return r;
     if (abilities->ids != ROOM_IDS_RANGE && !keeper->is_degraded)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "sandboxes have no user ids of their own unless the service runs as root; "
-                       "allow degraded isolation to run them with one user id");
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "only a service of root gives each sandbox user ids of its own; --allow-weaker "
+            "(GATEHOUSE_SANDBOX_ALLOW_WEAKER=true) serves sandboxes without");
     abilities->has_overlay = true;
     abilities->has_cgroups = reached.limits_memory && reached.limits_processes;
     abilities->limits_cpu = reached.limits_cpu;

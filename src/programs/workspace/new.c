@@ -160,9 +160,9 @@ static void tell_left_out(const struct copies_record *record)
     if (record->left_out_count == 0)
         return;
     snprintf(words, sizeof(words),
-             "left out %" PRIu64
-             " file%s that usually hold secrets (--with-sensitive copies them):",
-             record->left_out_count, record->left_out_count == 1 ? "" : "s");
+             "left out %" PRIu64 " file%s secrets (--with-sensitive copies such files):",
+             record->left_out_count,
+             record->left_out_count == 1 ? " that usually holds" : "s that usually hold");
     task_say(words);
     for (size_t i = 0; i < record->left_out_shown && i < MAX_TOLD; i++)
         task_tell(record->left_out[i], "left out");

@@ -186,7 +186,8 @@ static void count_lines(struct showing *showing)
 /* Fills in the diff, or why there is none. */
 static int compare_texts(struct showing *showing, const struct copies_difference *item)
 {
-    const struct diff_options options = {.name = item->name};
+    const struct diff_options options = {
+        .name = item->name, .is_added = !item->has_original, .is_deleted = !item->has_copy};
     const struct cancel *cancel = &showing->task->cancel;
     int r = 0;
 
@@ -278,6 +279,13 @@ static const char *words_of(const struct copies_difference *item)
     return "";
 }
 
+/* The lines of a diff do not tell. */
+static bool becomes_executable(const struct copies_difference *item)
+{
+    return item->has_copy && (item->copy.mode & 0111) != 0 &&
+           (!item->has_original || (item->original.mode & 0111) == 0);
+}
+
 static void print_text(struct showing *showing, const struct copies_difference *item)
 {
     char words[ERR_MESSAGE_BYTES];
@@ -289,6 +297,8 @@ static void print_text(struct showing *showing, const struct copies_difference *
         print_note(showing, item->name, words);
     }
     if (showing->diff.len > 0 && !showing->only_counts) {
+        if (becomes_executable(item))
+            print_note(showing, item->name, "can be executed now");
         print_diff(showing);
         return;
     }
