@@ -656,7 +656,7 @@ pid_t cgroup_leaf_fork(struct cgroup_leaf *leaf, unsigned long flags, int *out_p
         struct clone_args how = {.flags = flags | CLONE_PIDFD | CLONE_INTO_CGROUP,
                                  .pidfd = (uintptr_t)out_pidfd,
                                  .exit_signal = SIGCHLD,
-                                 .cgroup = (uint64_t)into};
+                                 .cgroup = (unsigned int)into};
         pid_t pid;
 
         leaf->is_born_in = true; /* as the child knows it */
