@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/gatehouse/sandbox.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -123,6 +124,7 @@ static int gather_places(const struct option_values *values, struct places *plac
     r = find_here(places->arena, out_cwd, err);
     if (r < 0)
         return r;
+    assert(*out_cwd != NULL);
     if (strcmp(*out_cwd, "/") != 0 && !places_holds_home(*out_cwd, home))
         r = places_add(places, *out_cwd, BOX_READ, err);
     if (r == 0)
