@@ -109,6 +109,16 @@ static bool cut_field(struct str *rest, struct nlattr *out_head, struct str *out
     return true;
 }
 
+/* An accepted end has the name of its listener. A datagram socket takes from others what it did
+ * before. */
+static bool is_end_of_connection(struct str about)
+{
+    struct unix_diag_msg head = {.udiag_type = SOCK_DGRAM};
+
+    memcpy(&head, about.ptr, about.len < sizeof(head) ? about.len : sizeof(head));
+    return head.udiag_state == TCP_ESTABLISHED && head.udiag_type != SOCK_DGRAM;
+}
+
 static int hide_described(const struct hiding *hiding, struct str about, struct err *err)
 {
     struct str fields = str_slice(about, sizeof(struct unix_diag_msg), about.len);
@@ -116,6 +126,8 @@ static int hide_described(const struct hiding *hiding, struct str about, struct 
     struct nlattr head;
     struct str name;
 
+    if (is_end_of_connection(about))
+        return 0;
     while (cut_field(&fields, &head, &name))
         if (head.nla_type == UNIX_DIAG_NAME && name.len < sizeof(path))
             memcpy(path, name.ptr, name.len);
@@ -150,7 +162,6 @@ static int hide_listed(const struct hiding *hiding, struct str part, bool *out_i
     return r;
 }
 
-/* Only such as others can connect to or send to. */
 static int ask_kernel(void)
 {
     const struct {
@@ -161,7 +172,7 @@ static int ask_kernel(void)
                  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
         .request = {.sdiag_family = AF_UNIX,
-                    .udiag_states = 1U << TCP_LISTEN | 1U << TCP_CLOSE,
+                    .udiag_states = UINT32_MAX,
                     .udiag_show = UDIAG_SHOW_NAME},
     };
     cleanup_fd int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);

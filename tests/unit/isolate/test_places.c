@@ -201,6 +201,18 @@ static int bind_at(int type, const char *path)
     return fd;
 }
 
+/* The kernel calls the other end connected, too; yet everybody can send to it. */
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
 static void sockets_of_the_host_are_hidden_but_for_writable_places(void **state)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
@@ -210,24 +222,29 @@ static void sockets_of_the_host_are_hidden_but_for_writable_places(void **state)
     char inside[PLACE_PATH_BYTES + 16];
     char listening[PLACE_PATH_BYTES + 16];
     char gone[PLACE_PATH_BYTES + 16];
-    int fds[4];
+    char connected[PLACE_PATH_BYTES + 16];
+    int fds[6];
     size_t at;
 
     snprintf(outside, sizeof(outside), "%s/s", place->outside);
     snprintf(inside, sizeof(inside), "%s/s", place->inside);
     snprintf(listening, sizeof(listening), "%s/listening", place->outside);
     snprintf(gone, sizeof(gone), "%s/gone", place->outside);
+    snprintf(connected, sizeof(connected), "%s/connected", place->outside);
     fds[0] = bind_at(SOCK_DGRAM, outside);
     fds[1] = bind_at(SOCK_DGRAM, inside);
     fds[2] = bind_at(SOCK_STREAM, listening);
     assert_int_equal(listen(fds[2], 1), 0);
     fds[3] = bind_at(SOCK_SEQPACKET, gone);
     assert_int_equal(unlink(gone), 0);
+    fds[4] = bind_at(SOCK_DGRAM, connected);
+    fds[5] = connect_to(connected);
     assert_int_equal(places_add(&places, place->outside, BOX_READ, NULL), 0);
     assert_int_equal(places_add(&places, place->inside, BOX_WRITE, NULL), 0);
     assert_int_equal(places_hide_sockets(&places, NULL), 0);
     assert_int_equal(find(&places, outside, &at)->access, BOX_HIDDEN);
     assert_int_equal(find(&places, listening, &at)->access, BOX_HIDDEN);
+    assert_int_equal(find(&places, connected, &at)->access, BOX_HIDDEN);
     assert_null(find(&places, inside, &at));
     assert_null(find(&places, gone, &at));
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
