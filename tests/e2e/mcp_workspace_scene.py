@@ -2,7 +2,9 @@
 import contextlib
 import http.server
 import json
+import os
 import pathlib
+import signal
 import socket
 import sys
 import threading
@@ -89,6 +91,11 @@ class WorkspaceScene(Scene):
             if name == "gatehouse-works":
                 return pid
         raise AssertionError("there is no gatehouse-workspacehost")
+
+    def kill_host(self, server):
+        """With what would start another one."""
+        for pid in (*self.starters_of(server), self.host_of(server)):
+            os.kill(pid, signal.SIGKILL)
 
     def starters_of(self, server):
         """What starts another one: a process that only starts the second again, and that one."""

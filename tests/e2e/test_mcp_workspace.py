@@ -205,7 +205,7 @@ class Swept:
         [left] = self.sandboxes()
         alive = self.open()
         alive.good("write_file", path="b", content="2")
-        os.kill(self.host_of(self.client), signal.SIGKILL)
+        self.kill_host(self.client)
         self.client.bad("read_file", path="a")
         self.assertIn(left, self.sandboxes())
         self.open().good("list_files")
@@ -747,8 +747,7 @@ class Faults(WorkspaceScene):
         client = self.open(behave)
         client.send(client.call_message("list_files", {}))
         arrived.wait()
-        for pid in (*self.starters_of(client), self.host_of(client)):  # so that nobody starts another
-            os.kill(pid, signal.SIGKILL)
+        self.kill_host(client)
         client.wait_until(lambda: client.answers)
         return f"/sandboxes/{self.created}"
 
