@@ -7,7 +7,7 @@
 
 #define GRANT_COLUMNS                                                                              \
     "g.id, g.user, g.groups, g.created_ms, g.used_ms, g.client, c.name, g.redirect, g.challenge,"  \
-    " g.workspace"
+    " g.workspace, g.asks"
 
 static void copy_text(sqlite3_stmt *row, int column, char *out, size_t size)
 {
@@ -66,7 +66,8 @@ static void read_grant(sqlite3_stmt *row, struct store_grant *out_grant)
                                       .user = sqlite3_column_int64(row, 1),
                                       .groups = (unsigned)sqlite3_column_int64(row, 2),
                                       .created_ms = sqlite3_column_int64(row, 3),
-                                      .used_ms = sqlite3_column_int64(row, 4)};
+                                      .used_ms = sqlite3_column_int64(row, 4),
+                                      .asks = (unsigned)sqlite3_column_int64(row, 10)};
     copy_text(row, 5, out_grant->client, sizeof(out_grant->client));
     copy_text(row, 6, out_grant->name, sizeof(out_grant->name));
     copy_text(row, 7, out_grant->redirect, sizeof(out_grant->redirect));
@@ -88,14 +89,14 @@ void store_add_grant(struct store *store, const struct store_grant *grant,
                    DATABASE_VALUE_NUMBER(STORE_MAX_GRANTS - 1)}};
     const struct database_write write = {
         .sql = "INSERT INTO oauth_grants(user, client, groups, redirect, challenge, created_ms,"
-               " workspace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?9)",
+               " workspace, asks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?9, ?10)",
         .more = "INSERT INTO oauth_tokens(digest, grant_id, kind, expires_ms)"
                 " VALUES (?7, last_insert_rowid(), 0, ?8)",
         .values = {DATABASE_VALUE_NUMBER(grant->user), DATABASE_VALUE_TEXT(grant->client),
                    DATABASE_VALUE_NUMBER(grant->groups), DATABASE_VALUE_TEXT(grant->redirect),
                    DATABASE_VALUE_TEXT(grant->challenge), DATABASE_VALUE_NUMBER(grant->created_ms),
                    DATABASE_VALUE_DIGEST(code), DATABASE_VALUE_NUMBER(expires_ms),
-                   DATABASE_VALUE_TEXT(grant->workspace)}};
+                   DATABASE_VALUE_TEXT(grant->workspace), DATABASE_VALUE_NUMBER(grant->asks)}};
 
     store_write_later(store, &tidy, NULL, NULL);
     store_write_later(store, &write, done, context);
@@ -198,8 +199,8 @@ int store_find_token(struct store *store, enum store_token_kind kind,
 
     if (r > 0) {
         read_grant(store->find_token, &out_token->grant);
-        out_token->expires_ms = sqlite3_column_int64(store->find_token, 10);
-        out_token->is_used = sqlite3_column_int64(store->find_token, 11) != 0;
+        out_token->expires_ms = sqlite3_column_int64(store->find_token, 11);
+        out_token->is_used = sqlite3_column_int64(store->find_token, 12) != 0;
     }
     sqlite3_reset(store->find_token);
     return r > 0 ? 0 : r < 0 ? r : ERR_UNAUTHORIZED;

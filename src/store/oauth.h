@@ -39,7 +39,8 @@ int store_find_client(struct store *store, struct str id, struct store_client *o
 struct store_grant {
     int64_t id; /* never used again */
     int64_t user;
-    unsigned groups; /* this, and `workspace`, as those of a store_agent */
+    unsigned groups; /* this, `asks` and `workspace` are as those of a store_agent */
+    unsigned asks;
     int64_t created_ms;
     int64_t used_ms; /* 0: no token was given out yet */
     char client[STORE_CLIENT_ID_BYTES];

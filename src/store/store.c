@@ -33,7 +33,8 @@ static const char *const upgrades[] = {
     ("ALTER TABLE agents ADD COLUMN workspace TEXT NOT NULL DEFAULT '';"
      "ALTER TABLE agents ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;"),
     ("CREATE TABLE IF NOT EXISTS oauth_grants(" GRANT_FIELDS ") STRICT;"
-     "ALTER TABLE oauth_grants ADD COLUMN workspace TEXT NOT NULL DEFAULT '';")};
+     "ALTER TABLE oauth_grants ADD COLUMN workspace TEXT NOT NULL DEFAULT '';"
+     "ALTER TABLE oauth_grants ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;")};
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS users("
@@ -67,7 +68,7 @@ static const char tables[] =
     " id TEXT PRIMARY KEY, name TEXT NOT NULL, redirects TEXT NOT NULL,"
     " created_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS oauth_grants(" GRANT_FIELDS
-    ", workspace TEXT NOT NULL DEFAULT '') STRICT;"
+    ", workspace TEXT NOT NULL DEFAULT '', asks INTEGER NOT NULL DEFAULT 0) STRICT;"
     "CREATE INDEX IF NOT EXISTS oauth_grants_by_user ON oauth_grants(user);"
     "CREATE INDEX IF NOT EXISTS oauth_grants_by_client ON oauth_grants(client);"
     "CREATE TABLE IF NOT EXISTS oauth_tokens("

@@ -498,10 +498,20 @@ class Apps(WorkspaceScene):
         browser = server.log_in() | OURS
         for wrong in ({"workspace": "daytona"}, {"workspace": "isolated\0"}, {"workspace": "x" * 99}, {"workspace": 1},
                       {"workspace": None}, {"workspace": "isolated", "groups": ["read", "screen"]},
-                      {"workspace": "isolated", "groups": []}):
+                      {"workspace": "isolated", "groups": []}, {"asks": ["write"]}, {"workspace": "isolated", "asks": "write"},
+                      {"workspace": "isolated", "asks": ["shell"]}, {"workspace": "isolated", "asks": ["fly"]}):
             self.assertEqual(self.decide(server, browser, **wrong)[1], 400, wrong)
         self.assertEqual(server.ask("GET", "/api/consents", None, browser)[2]["consents"], [])
         self.assertEqual(Agent(server, self.token(server, browser, workspace="")).tools(), [])  # the machine is away
+
+    def test_an_app_asks_first(self):
+        server = self.gateway()
+        browser = server.log_in() | OURS
+        agent = Agent(server, self.token(server, browser, workspace="isolated", asks=["write"]))
+        self.good(agent, "list_files")
+        self.assertIn("nobody can be asked", self.bad(agent, "write_file", path="f", content="1"))
+        (app,) = server.ask("GET", "/api/consents", None, browser)[2]["consents"]
+        self.assertEqual(app["asks"], ["write"])
 
     def test_without_workspaces_none_can_be_chosen(self):
         server = self.gateway(workspace=None)

@@ -596,6 +596,7 @@ const cases = {
     await scene.page.getByLabel("Where it works").selectOption("n8n-sandbox");
     await scene.see("An app asks for access to a workspace");
     await scene.page.getByRole("checkbox", { name: "Browser" }).waitFor({ state: "hidden" });
+    await scene.page.getByRole("group", { name: "It asks you first" }).getByRole("checkbox", { name: "Commands" }).check();
     await scene.page.screenshot({ path: `${pictures}/consent-workspace.png` });
     await scene.click("Allow");
     await app.transport.finishAuth((await app.returned).code);
@@ -603,7 +604,7 @@ const cases = {
     await app.connect();
     assert.equal((await app.client.listTools()).tools.length, 11);
     await scene.go("/agents");
-    await scene.see("Read files, Change files, Commands, in a workspace (n8n-sandbox)");
+    await scene.see("Read files, Change files, Commands, in a workspace (n8n-sandbox); asks you first: Commands");
     await app.close();
     await scene.end();
   },

@@ -51,7 +51,8 @@ function apps() {
             h("thead", {}, h("tr", {}, ["App", "May use", "Allowed", "Last used", ""].map((title) => h("th", { scope: "col", class: title === "Allowed" || title === "Last used" ? "wide" : "" }, title)))),
             h("tbody", {}, consents.map((app) => h("tr", {},
               h("td", {}, h("span", { class: "name" }, app.name), " ", h("span", { class: "quiet" }, app.host)),
-              h("td", {}, groupsText(app.groups), app.workspace ? `, in a workspace (${app.workspace})` : ""),
+              h("td", {}, groupsText(app.groups), app.workspace ? `, in a workspace (${app.workspace})` : "",
+                app.asks.length > 0 ? `; asks you first: ${groupsText(app.asks)}` : ""),
               h("td", { class: "quiet wide" }, ago(app.createdAt)),
               h("td", { class: "quiet wide" }, ago(app.usedAt)),
               h("td", { class: "right" }, h("button", {

@@ -41,8 +41,12 @@ function ask(asked) {
   const providers = asked.groups.some((group) => OF_WORKSPACE.includes(group)) ? state.providers : [];
   const where = h("select", { "aria-label": "Where it works" }, h("option", { value: "" }, "on my machine"),
     providers.map((provider) => h("option", { value: provider }, `in a workspace of its own (${provider})`)));
+  const asks = OF_WORKSPACE.filter((group) => asked.groups.includes(group)).map((group) => h("input", { type: "checkbox", value: group }));
+  // A machine decides itself what it asks about.
+  const asking = h("fieldset", { class: "chips" }, h("legend", {}, "It asks you first"), asks.map((box) => h("label", { class: "chip" }, box, " ", GROUPS[box.value])));
   const show = () => {
     const apart = where.value !== "";
+    asking.hidden = !apart;
     for (const box of boxes) box.parentElement.hidden = apart && !OF_WORKSPACE.includes(box.value);
     title.textContent = `An app asks for access to ${apart ? "a workspace" : "your machine"}`;
     rest.textContent = apart ? "The workspace has nothing of your machine, and ends with the conversation. You can revoke this on the page Agents."
@@ -59,7 +63,8 @@ function ask(asked) {
     const buttons = [...event.target.parentNode.children];
     for (const button of buttons) button.disabled = true;
     try {
-      const { redirect } = await post("/api/consent", { query: location.search.slice(1), groups, workspace: where.value, allow });
+      const { redirect } = await post("/api/consent", { query: location.search.slice(1), groups, workspace: where.value, allow,
+        asks: where.value === "" ? [] : asks.filter((box) => box.checked && groups.includes(box.value)).map((box) => box.value) });
       location.replace(redirect);
     } catch (refusal) {
       problem.textContent = refusal.message;
@@ -77,6 +82,7 @@ function ask(asked) {
     h("p", { class: "quiet" }, "Anybody can choose a name. Allow this only if you have just started to connect an app yourself."),
     providers.length > 0 && h("label", { class: "field" }, h("span", {}, "It works"), where),
     h("fieldset", { class: "chips" }, h("legend", {}, "It may use"), boxes.map((box) => h("label", { class: "chip" }, box, " ", GROUPS[box.value] ?? box.value))),
+    providers.length > 0 && asking,
     rest,
     problem,
     h("div", { class: "row" }, allow, h("button", { class: "danger", onclick: answer(false) }, "Deny")));

@@ -385,6 +385,7 @@ int oauth_find_agent(struct oauth *oauth, struct str token, struct store_agent *
     *out_agent = (struct store_agent){.id = -found.grant.id,
                                       .user = found.grant.user,
                                       .groups = found.grant.groups,
+                                      .asks = found.grant.asks,
                                       .created_ms = found.grant.created_ms};
     name_agent(&found.grant, out_agent->name);
     snprintf(out_agent->workspace, sizeof(out_agent->workspace), "%s", found.grant.workspace);

@@ -8,7 +8,7 @@
  *     POST /oauth/register                                RFC 7591
  *     GET  /oauth/authorize                               the page, which asks the next two
  *     GET  /api/consent?QUERY                             what an app asks for
- *     POST /api/consent       {query, groups, workspace, allow}  {redirect}
+ *     POST /api/consent       {query, groups, workspace, asks, allow}  {redirect}
  *     POST /oauth/token                                   RFC 6749, 7636, 8707
  *     POST /oauth/revoke                                  RFC 7009
  *     GET  /api/consents                                  {consents: […]}

@@ -165,6 +165,7 @@ void oauth_answer_asked(struct oauth *oauth, struct exchange *exchange)
 
 struct allowed {
     unsigned groups;
+    unsigned asks;        /* those of them that the user is asked about; of a workspace */
     struct str workspace; /* of which provider; empty: the machine */
 };
 
@@ -227,7 +228,10 @@ static void grant(struct oauth *oauth, struct exchange *exchange, int64_t user,
         *deciding = (struct deciding){
             .oauth = oauth,
             .exchange = exchange,
-            .grant = {.user = user, .groups = allowed->groups, .created_ms = now_ms},
+            .grant = {.user = user,
+                      .groups = allowed->groups,
+                      .asks = allowed->asks,
+                      .created_ms = now_ms},
             .redirect = BUF_INIT(OAUTH_ANSWER_BYTES),
         };
         copy(deciding->grant.client, sizeof(deciding->grant.client), str_from(asked->client.id));
@@ -265,21 +269,32 @@ static void deny(struct oauth *oauth, struct exchange *exchange, int64_t user,
         answer_redirect(exchange, buf_view(&back));
 }
 
-/* Names of groups; 0 for anything else. */
-static unsigned read_groups(const struct json_value *list)
+/* Names of groups; NULL names none. */
+static bool read_groups(const struct json_value *list, unsigned *out_groups)
 {
-    unsigned groups = 0;
-
+    *out_groups = 0;
     if (list == NULL)
-        return 0;
+        return true;
+    if (list->type != JSON_ARRAY)
+        return false;
     json_each_item (item, list) {
         unsigned bit = item->type == JSON_STRING ? read_scope(json_str(item)) : 0;
 
         if (bit == 0 || json_str(item).len == 0)
-            return 0;
-        groups |= bit;
+            return false;
+        *out_groups |= bit;
     }
-    return groups;
+    return true;
+}
+
+static bool read_allowed(const struct json_value *body, struct allowed *out_allowed)
+{
+    const struct json_value *workspace = json_get(body, STR("workspace"));
+
+    out_allowed->workspace = STR_EMPTY;
+    return read_groups(json_get(body, STR("groups")), &out_allowed->groups) &&
+           read_groups(json_get(body, STR("asks")), &out_allowed->asks) &&
+           (workspace == NULL || json_get_str(body, STR("workspace"), &out_allowed->workspace));
 }
 
 /* NULL, or what is wrong with it. */
@@ -296,9 +311,12 @@ static const char *check_allowed(const struct oauth *oauth, const struct asked *
             return "The server offers no such workspace.";
         offered &= TOOLSET_FILES | TOOLSET_GROUP(CATALOG_SHELL);
     }
-    return allowed->groups == 0 || (allowed->groups & ~offered) != 0
-               ? "Choose what the app may use."
-               : NULL;
+    if (allowed->groups == 0 || (allowed->groups & ~offered) != 0)
+        return "Choose what the app may use.";
+    if (allowed->asks != 0 &&
+        (allowed->workspace.len == 0 || (allowed->asks & ~allowed->groups) != 0))
+        return "Only tools of a workspace that the app may use can need permission.";
+    return NULL;
 }
 
 void oauth_decide(struct oauth *oauth, struct exchange *exchange)
@@ -321,15 +339,13 @@ void oauth_decide(struct oauth *oauth, struct exchange *exchange)
     }
     if (json_parse(&arena, request->body, limits, &body, NULL) < 0 ||
         !json_get_str(body, STR("query"), &query) ||
-        !json_get_bool(body, STR("allow"), &is_allowed) ||
-        (json_get(body, STR("workspace")) != NULL &&
-         !json_get_str(body, STR("workspace"), &allowed.workspace))) {
+        !json_get_bool(body, STR("allow"), &is_allowed)) {
         exchange_answer_error(exchange, ERR_INVALID_REQUEST);
         return;
     }
     read_asked(oauth, &arena, request, query, &asked);
-    allowed.groups = read_groups(json_get(body, STR("groups")));
-    problem = check_allowed(oauth, &asked, &allowed);
+    problem = read_allowed(body, &allowed) ? check_allowed(oauth, &asked, &allowed)
+                                           : "Choose what the app may use.";
     if (asked.error != NULL)
         oauth_refuse(exchange, 400, asked.error, asked.message);
     else if (!is_allowed)
@@ -358,6 +374,7 @@ static void write_consent(void *data, const struct store_grant *grant)
     json_put_int(json, STR("usedAt"), grant->used_ms);
     toolset_write_groups(json, STR("groups"), grant->groups);
     json_put_str(json, STR("workspace"), str_from(grant->workspace));
+    toolset_write_groups(json, STR("asks"), grant->asks);
     json_end_object(json);
 }
 

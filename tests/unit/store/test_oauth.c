@@ -85,8 +85,11 @@ static void add_client(struct scene *scene, const char *id, int64_t created_ms)
 static int add_grant(struct scene *scene, const char *client, int64_t created_ms,
                      unsigned char code)
 {
-    struct store_grant grant = {
-        .user = STORE_OWNER, .groups = 5, .created_ms = created_ms, .workspace = "isolated"};
+    struct store_grant grant = {.user = STORE_OWNER,
+                                .groups = 5,
+                                .asks = 4,
+                                .created_ms = created_ms,
+                                .workspace = "isolated"};
 
     snprintf(grant.client, sizeof(grant.client), "%s", client);
     snprintf(grant.redirect, sizeof(grant.redirect), "https://app.example/back");
@@ -151,6 +154,7 @@ static void a_code_becomes_tokens_once(void **state)
     assert_string_equal(token.grant.challenge, "challenge");
     assert_int_equal(token.grant.groups, 5);
     assert_string_equal(token.grant.workspace, "isolated");
+    assert_int_equal(token.grant.asks, 4);
     assert_int_equal(exchange(&scene, 1, 2, 3, EXPIRES_MS), ERR_UNAUTHORIZED); /* too late */
     assert_int_equal(exchange(&scene, 1, 2, 3, NOW_MS), 0);
     assert_int_equal(exchange(&scene, 1, 4, 5, NOW_MS), ERR_UNAUTHORIZED);

@@ -375,6 +375,7 @@ static void make_older(const struct scene *scene, bool has_apps)
                                   "ALTER TABLE agents DROP COLUMN workspace;"
                                   "ALTER TABLE agents DROP COLUMN asks;"
                                   "ALTER TABLE oauth_grants DROP COLUMN workspace;"
+                                  "ALTER TABLE oauth_grants DROP COLUMN asks;"
                                   "PRAGMA user_version=4",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
