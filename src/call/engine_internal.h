@@ -80,7 +80,7 @@ void call_free(struct call *call);
 
 /* A question that a client took along has come back with its answer. */
 void call_engine_come_back(struct call_engine *engine);
-/* saving.h's */
-void call_on_saved(void *engine, void *call, int result, bool is_stuck);
+/* savers_config.on_saved; `data` is the engine. */
+void call_on_saved(void *data, void *saved, int result, bool is_stuck);
 
 #endif
