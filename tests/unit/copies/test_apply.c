@@ -14,6 +14,7 @@
 
 struct scene {
     char directory[64];
+    char project[256];
     struct session_state state;
     struct copies_store store;
     struct copies_record record;
@@ -83,11 +84,10 @@ static int open_scene(void **state)
 {
     struct scene *scene = calloc(1, sizeof(*scene));
     struct err err = ERR_INIT;
-    char project[256];
     char copy[256];
     char own[256];
     const struct session_state_config config = {.state_dir = own};
-    const struct copies_grant ours = {.path = project, .reason = "test", .may_write = true};
+    const struct copies_grant ours = {.path = scene->project, .reason = "test", .may_write = true};
     const struct copies_grant theirs = {.path = copy, .reason = "test", .may_write = true};
     struct copies_new wanted = {.name = WORKSPACE};
 
@@ -96,8 +96,8 @@ static int open_scene(void **state)
              test_quick_directory());
     assert_non_null(mkdtemp(scene->directory));
     snprintf(own, sizeof(own), "%s/state", scene->directory);
-    path_of(scene, false, "", project);
-    assert_int_equal(mkdir(project, 0700), 0);
+    path_of(scene, false, "", scene->project);
+    assert_int_equal(mkdir(scene->project, 0700), 0);
     put(scene, false, "gone", "old");
     put(scene, false, "changed", "old");
     put(scene, false, "mode", "old");
@@ -109,7 +109,7 @@ static int open_scene(void **state)
         copies_store_lock(&scene->store, &err) < 0 ||
         copies_open_folder(&scene->store, &ours, &scene->workspace.project, &err) < 0)
         fail_msg("%s", err.message);
-    scene->record.original = str_from(project);
+    scene->record.original = str_from(scene->project);
     scene->workspace.record = &scene->record;
     wanted.project = scene->workspace.project;
     wanted.record = &scene->record;
