@@ -101,7 +101,7 @@ struct key_owner {
     struct hub_user *user;
 };
 
-/* Says the code itself, which a reader of err_set() alone cannot see. */
+/* Returns the code as a constant: the analyser does not see that err_set() returns its argument. */
 static int deny(struct err *err, const char *words)
 {
     (void)err_set(err, ERR_GATEWAY_DENIED, "%s", words);

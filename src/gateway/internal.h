@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Internal to the session: client.c (starting and ending it), stream.c (events), answers.c (calls
- * and their answers) and reports.c (what a server of ours is told).
+ * Internal to the session: client.c (starting and ending it, requests), stream.c (events),
+ * answers.c (calls and their answers), reports.c (what a server of ours is told) and credentials.c.
  */
 #ifndef GATEWAY_INTERNAL_H
 #define GATEWAY_INTERNAL_H

@@ -9,8 +9,7 @@
  *     RUN command     as root of a sandbox, whose files become the layer
  *     ENV name=value  for later steps and for commands
  *     WORKDIR path    the same; created
- *     COPY from… to   files of the build context, also by patterns; a folder's content goes into
- * `to`
+ *     COPY from… to   files of the build context, also by patterns; of a folder, its content
  */
 #ifndef PROGRAMS_SANDBOXD_IMAGES_H
 #define PROGRAMS_SANDBOXD_IMAGES_H
