@@ -704,10 +704,12 @@ static int prevent_cores(void)
 }
 
 /* Nobody in a sandbox may undo it: that takes a capability outside. */
-static int yield_processor(void)
+int cgroup_yield(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf)
 {
     const int now = getpriority(PRIO_PROCESS, 0);
 
+    if (!limits->yields || leaf->holds[CGROUP_CPU] == CGROUP_BY_GROUP)
+        return 0;
     return setpriority(PRIO_PROCESS, 0, now + YIELDING_NICE) < 0 ? errno : 0;
 }
 
@@ -722,9 +724,7 @@ int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup
     if (leaf->holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS &&
         setrlimit(RLIMIT_NPROC, &processes) < 0)
         return errno;
-    if (limits->yields && leaf->holds[CGROUP_CPU] != CGROUP_BY_GROUP)
-        r = yield_processor();
-    if (r == 0 && leaf->holds[CGROUP_MEMORY] == CGROUP_BY_DEFAULT)
+    if (leaf->holds[CGROUP_MEMORY] == CGROUP_BY_DEFAULT)
         r = lower(RLIMIT_DATA, limits->memory_unasked);
     if (r == 0 && limits->processes == 0 && limits->processes_unasked > 0)
         r = lower(RLIMIT_NPROC, limits->processes_unasked);

@@ -28,8 +28,8 @@ struct cgroup_limits {
     uint64_t memory_unasked;
     unsigned processes_unasked;
     /*
-     * Where no cgroup limits the processor, all processes have a third of the usual weight when
-     * programs compete for it.
+     * Where no cgroup limits the processor, commands have a third of the usual weight when programs
+     * compete for it: cgroup_yield().
      */
     bool yields;
     /*
@@ -99,8 +99,11 @@ int cgroup_leaf_join(const struct cgroup_leaf *leaf);
 /* Sets the limits that no cgroup enforces on the calling process. An errno value or 0. */
 int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf);
 
+/* Lowers the priority of the calling process, if it is to yield. An errno value or 0. */
+int cgroup_yield(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf);
+
 /*
- * Same for the default number of processes, for all processes of the caller's process namespace, of
+ * Limits the default number of processes, for all processes of the caller's process namespace, of
  * which it is the first: for root, whose processes the kernel counts by no other limit. False on
  * kernels before 6.14 and where /proc/sys is read-only.
  */

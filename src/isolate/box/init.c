@@ -261,9 +261,13 @@ static int filter_calls(struct box_build *build)
 static int become_command(struct box_build *build)
 {
     char *const *argv;
+    int r;
 
     if (build->is_probe)
         _exit(0);
+    r = cgroup_yield(&build->box->limits, build->leaf);
+    if (r != 0)
+        return r;
     snprintf(build->what, sizeof(build->what), "%s", build->command->argv[0]);
     /* SAFETY: a start changes nothing of either; the types are older than const. */
     memcpy(&argv, &build->command->argv, sizeof(argv));

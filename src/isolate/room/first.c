@@ -176,8 +176,10 @@ static void wait_for_socket(const struct room_birth *birth)
 
 static int enter_limits(struct room_birth *birth)
 {
+    int r = cgroup_limit_process(&birth->limits, &birth->leaf);
+
     say(birth, "its limits");
-    return cgroup_limit_process(&birth->limits, &birth->leaf);
+    return r == 0 ? cgroup_yield(&birth->limits, &birth->leaf) : r;
 }
 
 /* Nothing of the keeper's stays open but the way to the service. */
