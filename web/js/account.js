@@ -1,5 +1,5 @@
 // Where this user is signed in.
-import { ago, h, sure, toast } from "./dom.js";
+import { ago, failed, h, sure, toast } from "./dom.js";
 import { get, remove } from "./api.js";
 import { state } from "./store.js";
 
@@ -40,7 +40,7 @@ export function account(main) {
                 },
               }, "End")))))));
     } catch (problem) {
-      list.replaceChildren(h("p", { class: "problem" }, problem.message));
+      failed(list, problem, load);
     }
   }
 

@@ -1,5 +1,5 @@
 // Keys of agents and the settings that each client needs; apps that the user allowed by OAuth.
-import { ago, copyButton, h, sure, toast } from "./dom.js";
+import { ago, copyButton, failed, h, sure, toast } from "./dom.js";
 import { get, post, remove } from "./api.js";
 import { GROUPS, OF_WORKSPACE, groupsText } from "./groups.js";
 import { state, watch } from "./store.js";
@@ -69,7 +69,7 @@ function apps() {
                 },
               }, "Revoke")))))));
     } catch (problem) {
-      list.replaceChildren(h("p", { class: "problem" }, problem.message));
+      failed(list, problem, load);
     }
   }
   load();
@@ -144,7 +144,7 @@ export function agents(main) {
                 },
               }, "Revoke")))))));
     } catch (problem) {
-      list.replaceChildren(h("p", { class: "problem" }, problem.message));
+      failed(list, problem, load);
     }
   }
 

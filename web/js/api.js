@@ -17,7 +17,7 @@ async function request(method, path, body) {
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch {
-    throw new Refused(0, "The server does not answer. Is `gatehouse serve` running?");
+    throw new Refused(0, "The server does not answer. Is it still running?");
   }
   const text = await response.text();
   let value = null;

@@ -41,7 +41,7 @@ function drawNav() {
     ...(state.me?.name ? [h("a", { href: "#/account", title: "Your sessions", "aria-current": address() === "/account" ? "page" : undefined }, state.me.name)] : []),
     ...(state.me?.signsOut ? [h("button", { class: "link", onclick: () => post("/logout").then(() => location.reload(), (problem) => toast(problem.message)) }, "Sign out")] : []));
   document.getElementById("banner").replaceChildren(
-    ...(state.me && !state.isLive && shown ? [h("p", {}, "Reconnecting to the server…")] : []));
+    ...(state.me && !state.isLive && shown ? [h("p", {}, "Reconnecting to the server… If it was stopped, start it again.")] : []));
 }
 
 // The request of an app has this page for itself.

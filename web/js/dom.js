@@ -98,6 +98,13 @@ export function sheet(title, ...content) {
   dialog.showModal();
 }
 
+// A list could not be loaded.
+export function failed(box, problem, load) {
+  box.replaceChildren(h("p", { class: "problem" }, problem.message));
+  // No answer at all: the server may be starting again.
+  if (problem.status === 0) setTimeout(() => box.isConnected && load(), 3000);
+}
+
 // What stands where nothing is yet, and what to do about it.
 export const empty = (title, text, ...actions) => h("div", { class: "empty" }, h("b", {}, title), h("p", {}, text), ...actions);
 
