@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -115,8 +116,21 @@ class Seeing(OnScreen):
         message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 30000})
         server.send(message)
         server.good("screen_info")  # others are not kept waiting
-        self.run_x("xsetroot", "-solid", "#123456")
-        self.assertTrue(server.result(message["id"])["structuredContent"]["changed"])
+        # Again and again: its first look may come later than the first change.
+        over = threading.Event()
+        painter = threading.Thread(target=self.keep_painting, args=(over,))
+        painter.start()
+        try:
+            self.assertTrue(server.result(message["id"])["structuredContent"]["changed"])
+        finally:
+            over.set()
+            painter.join()
+
+    def keep_painting(self, over):
+        for colour in itertools.cycle(("#123456", "#654321")):
+            if over.is_set():
+                return
+            self.run_x("xsetroot", "-solid", colour)
 
     def test_without_a_display_there_are_no_such_tools_and_a_reason(self):
         server = self.begin(*OPEN, env={"DISPLAY": ":987654"})
