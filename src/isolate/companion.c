@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,19 +219,41 @@ void companion_end_by_itself(void)
         (void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 }
 
-int companion_run_in_child(int (*work)(void *data), void *data)
+/* Until it ends, or has gone on for too long without a front end. False: it was killed for that. */
+static bool watch_child(pid_t pid, int end_ms)
+{
+    cleanup_fd int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd watched[] = {{.fd = fd, .events = POLLIN},
+                               {.fd = COMPANION_FD, .events = POLLRDHUP}};
+
+    if (fd < 0)
+        return true; /* an old kernel */
+    while (poll(watched, array_size(watched), -1) < 0)
+        ;
+    if (watched[0].revents != 0)
+        return true;
+    while (poll(watched, 1, end_ms) < 0)
+        ;
+    return watched[0].revents != 0 || kill(pid, SIGKILL) < 0;
+}
+
+int companion_run_in_child(int (*work)(void *data), void *data, int end_ms)
 {
     enum { BY_SIGNAL = 128 };
     pid_t pid = fork();
+    bool has_ended;
     int status;
 
     if (pid == 0)
         _exit(work(data));
     if (pid < 0)
         return -1;
+    has_ended = watch_child(pid, end_ms);
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return -1;
+    if (!has_ended)
+        return -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : BY_SIGNAL + WTERMSIG(status);
 }
 

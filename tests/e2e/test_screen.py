@@ -355,6 +355,13 @@ class Disturbed(OnScreen):
         self.ok(server, "mouse_click", x=50, y=50)
         self.wait_for(lambda: self.events(path, "KeyRelease"))
 
+    def test_a_worker_that_hangs_does_not_outlive_its_session(self):
+        server = self.serve()
+        self.shoot(server)
+        [worker] = [pid for pid in session_members(server.pid) if is_confined_worker(pid)]
+        os.kill(worker, signal.SIGSTOP)
+        self.end(server)
+
     def test_a_grab_of_another_client_delays_and_breaks_nothing(self):
         path = self.log_events()
         server = self.serve()

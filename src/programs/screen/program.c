@@ -23,7 +23,11 @@
 
 enum { DISPLAY_GONE = 10, KILLED = 128 }; /* exit status of the child */
 
-enum { MAX_KILLS = 100, OPEN_MS = 1000 };
+enum {
+    MAX_KILLS = 100,
+    OPEN_MS = 1000,
+    END_MS = 5000, /* for a worker without a front end: a display may answer no more */
+};
 
 #define TOKEN_NAME "portal.token"
 
@@ -156,7 +160,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
         return err_set_plain(err, r);
     /* If it was killed, the next one releases what it held. */
     do {
-        status = companion_run_in_child(serve, &place);
+        status = companion_run_in_child(serve, &place, END_MS);
         kills += status > KILLED;
     } while (status == DISPLAY_GONE || (status > KILLED && kills < MAX_KILLS));
     noticeboard_close(&place.board);
