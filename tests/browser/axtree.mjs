@@ -25,11 +25,35 @@ const ORDER = `function () {
     for (let child = first.call(node); child !== null; child = next.call(child)) visit(child);
   };
   visit(document);
+  const roles = new Map(found.map((element) => [element, gatehouse.run("info", { target: element }).role]));
+  const labels = (element) => (element.labels instanceof NodeList ? Array.from(element.labels) : []); // in a form it may be a field
+  // What a name may be made of: what is inside, what it refers to, and its labels.
+  const parts = (element, into) => {
+    if (into.has(element)) return into;
+    into.add(element);
+    for (const id of (Element.prototype.getAttribute.call(element, "aria-labelledby") ?? "").split(/\s+/)) {
+      const other = id === "" ? null : Document.prototype.getElementById.call(document, id);
+      if (other !== null) parts(other, into);
+    }
+    for (const label of labels(element)) parts(label, into);
+    for (const inner of Element.prototype.querySelectorAll.call(element, "*")) parts(inner, into);
+    return into;
+  };
   return found.map((element) => {
     const { role, name, visible, error } = gatehouse.run("info", { target: element });
+    const made = [...parts(element, new Set())].filter((part) => part !== element);
     const isDraggable = Element.prototype.getAttribute.call(element, "draggable") === "true";
-    const isPlain = Element.prototype.querySelector.call(element, "*") === null && !Element.prototype.hasAttribute.call(element, "aria-labelledby") && !(element.labels?.length > 0);
-    return { isPlain, isSaid: element.textContent.trim() === name, tag: tag.call(element), id: id.call(element), role, name, visible, error, isDraggable, hasSlot: Element.prototype.querySelector.call(element, "slot") !== null };
+    const has = (part, name) => Element.prototype.hasAttribute.call(part, name);
+    return {
+      isSaid: element.textContent.trim() === name, tag: tag.call(element), id: id.call(element), role, name, visible, error, isDraggable,
+      hasSlot: Element.prototype.querySelector.call(element, "slot") !== null,
+      parts: made.map((part) => ({ role: roles.get(part), tag: tag.call(part), title: Element.prototype.getAttribute.call(part, "title"), isLabelled: has(part, "aria-label") })),
+      title: Element.prototype.getAttribute.call(element, "title"),
+      isReferring: [element, ...made].some((part) => has(part, "aria-labelledby")),
+      hasLabels: labels(element).length > 0,
+      hasOddInput: made.some((part) => tag.call(part) === "input" && has(part, "role")),
+      hasHidden: made.some((part) => getComputedStyle(part).visibility === "hidden" || Element.prototype.closest.call(part, "[aria-hidden=true]") !== null),
+    };
   });
 }`;
 
@@ -53,15 +77,36 @@ function isKnown(mine, theirs) {
   return mine.role === "math";
 }
 
-// In documents that make no sense, names are compared where nothing is inside an element, labels it or is referred to:
-// Chromium leaves landmarks, articles, lists and fields out of the name of what is around them, which accname does not,
-// and counts a reference of an element to itself, or to what is around it, in ways of its own.
+// Chromium leaves these out of the name of what is around them; accname does not know such an exception.
+const LEFT_OUT = new Set(["article", "banner", "blockquote", "combobox", "complementary", "contentinfo", "definition", "figure", "form", "group", "list", "listbox",
+  "main", "navigation", "progressbar", "region", "searchbox", "spinbutton", "table", "term", "textbox"]);
+
+// What is left of their name without the titles that stand for what was left out.
+function isWithLeftOut(mine, theirs) {
+  let rest = theirs.name;
+  for (const { title } of [mine, ...(mine.parts ?? [])]) if (title) rest = rest.replace(plain(title), "");
+  let at = 0;
+  rest = rest.replaceAll(" ", "");
+  for (const character of mine.name) if (character === rest[at]) at++;
+  return at === rest.length;
+}
+
+// In documents that make no sense, Chromium departs from the standards in more ways.
 export function isKnownInNonsense(mine, theirs) {
   if (isKnown(mine, theirs)) return true;
   if (mine.role !== theirs.role) return false;
-  if (!mine.isPlain || mine.tag === "br") return true; // a line break has no name in Chromium, whatever its role is
-  if (mine.name === "" && (mine.role === "generic" || mine.role === "paragraph")) return true; // ARIA forbids a name, so the title is none
+  if (mine.parts.some(({ role }) => LEFT_OUT.has(role)) && isWithLeftOut(mine, theirs)) return true;
+  // What it has seen in one reference it does not say in the next one, and a reference in a reference it may follow; accname begins anew.
+  if (mine.isReferring) return true;
+  if (mine.tag === "figure") return true; // html-aam names it by its caption before its title
+  if (mine.tag === "br") return true; // a line break has no name in Chromium, whatever its role is
+  if (mine.parts.some(({ tag }) => tag === "br") && theirs.name === "") return true; // and is a content, so that a title is not looked at
+  if (mine.name === "" && ["generic", "paragraph", "emphasis"].includes(mine.role)) return true; // ARIA forbids a name, so the title is none
   if (mine.isSaid && theirs.name === "") return true; // a title that says what it contains
+  if (mine.hasLabels && theirs.name === "") return true; // a label that is hidden, or has no words, is Chromium's last word
+  if (mine.hasOddInput) return true; // it counts with its value in any role, a button that is called something else not at all
+  if (mine.hasHidden && isWithLeftOut(theirs, mine)) return true; // a hidden button, or the summary of hidden details, is said
+  if (mine.parts.some(({ tag, isLabelled }) => tag === "li" && isLabelled)) return true; // a label of an item in what is no list is not said
   return mine.tag === "input" && mine.name === "Submit"; // html-aam names it so in every role, Chromium only a button
 }
 

@@ -292,12 +292,9 @@ function alternativeText(element, search, isRoot) {
   const byReference = isRoot && search.inReference ? "" : referencedName(element, "aria-labelledby", "ariaLabelledByElements", search);
   if (byReference !== "") return byReference;
   const role = roleOf(element);
-  if (!isRoot || (search.inReference && !search.isSelf) || search.isLabel) {
-    const value = embeddedValue(element, role);
-    if (value !== null && (!isRoot || search.inReference)) {
-      return value;
-    }
-  }
+  // One without a value counts with what it is called, never with what is inside: options, or what a text area began with.
+  const value = !isRoot || (search.inReference && !search.isSelf) ? embeddedValue(element, role) : null;
+  if (value !== null && value !== "") return value;
   const label = tidy(attributeOr(element, "aria-label", ""));
   if (label !== "") return label;
   if (role !== "none" || attributeOr(element, "alt", "") !== "") {
@@ -305,11 +302,13 @@ function alternativeText(element, search, isRoot) {
     if (native !== "") return native;
   }
   // A part of a name counts with its text, whatever its role is; an option's text is no matter of its select.
-  // What a text area contains is its value, whatever role it has.
-  const isContent = !(isRoot && localName(element) === "textarea");
+  // What a text area contains is its value, and a select its options, whatever role they have.
+  const isContent = value === null && localName(element) !== "select" && !(isRoot && localName(element) === "textarea");
   if (isContent && (NAMED_BY_CONTENT.has(role) || !isRoot || search.inReference || search.isLabel || search.isPart)) {
     const text = contentText(element, search);
-    if (text.trim() !== "" || (!isRoot && text !== "")) return text;
+    if (text.trim() !== "") return text;
+    // A blank inside says nothing, but keeps what is around it apart.
+    if (!isRoot && text !== "") return tooltip(element) || text;
   } else if (LEGENDS.has(localName(element))) {
     const text = contentText(element, search);
     if (text.trim() !== "") return text;
@@ -326,12 +325,15 @@ function contentText(element, search) {
   search.depth++;
   let text = generates ? generatedText(element, "::before") : "";
   const isTree = roleOf(element) === "treeitem";
-  for (const child of composedChildren(element)) text += childAlternative(child, search, isTree);
+  for (const child of composedChildren(element)) if (!isFolded(element, child)) text += childAlternative(child, search, isTree);
   for (const owned of referenced(element, "aria-owns", "ariaOwnsElements")) if (!contains(owned, element)) text += childAlternative(owned, search, isTree);
   if (generates) text += generatedText(element, "::after");
   search.depth--;
   return text;
 }
+
+// Text in details that are closed; elements know themselves whether they are rendered.
+const isFolded = (element, child) => nodeType(child) === TEXT && localName(element) === "details" && isHtml(element) && !hasAttribute(element, "open");
 
 const SILENT = words("script style noscript template head meta link title object embed audio video iframe");
 
@@ -364,9 +366,10 @@ function invisibleText(element, search) {
   return text;
 }
 
+// A picture is a word of its own.
 const isInline = (element) => {
   const display = styleOf(element).display;
-  return display === "inline" || display === "contents";
+  return (display === "inline" || display === "contents") && localName(element) !== "img";
 };
 
 // Many names are text and nothing else.
