@@ -192,6 +192,10 @@ class Pages(InBrowser):
         self.ok(server, "browser_cookies", action="clear")
         self.assertEqual(self.ok(server, "browser_cookies", action="get")["cookies"], [])
         self.assertIn("# Forms", self.ok(server, "browser_content")["content"])
+        x, y = self.text(server, "(() => { scrollTo(0, 0); const box = document.getElementById('name').getBoundingClientRect(); "
+                                 "document.activeElement.blur(); return [box.x + 5, box.y + 5]; })()")
+        self.assertTrue(self.ok(server, "browser_mouse_click_xy", x=x, y=y)["clicked"])
+        self.assertEqual(self.text(server, "document.activeElement.id"), "name")
         self.assertEqual(self.go(server, "status/404")["status"], 404)
         self.assertIn("Stale element ref", self.fails(server, "browser_click", element=field))
         self.assertEqual(self.ok(server, "browser_back")["title"], "Forms")
