@@ -226,8 +226,8 @@ static bool watch_child(pid_t pid, int end_ms)
     struct pollfd watched[] = {{.fd = fd, .events = POLLIN},
                                {.fd = COMPANION_FD, .events = POLLRDHUP}};
 
-    if (fd < 0)
-        return true; /* an old kernel */
+    if (fd < 0 || end_ms < 0)
+        return true; /* an old kernel, or nothing to watch */
     while (poll(watched, array_size(watched), -1) < 0)
         ;
     if (watched[0].revents != 0)

@@ -72,7 +72,7 @@ void companion_end_by_itself(void);
 /*
  * Runs the function in a child process, and waits for it. Returns its exit status, or 128 and the
  * number of the signal that killed it; -1 if there was no child, or if it went on for longer than
- * that after the front end had closed COMPANION_FD, and was killed.
+ * that after the front end had closed COMPANION_FD, and was killed. Negative: it may go on.
  */
 int companion_run_in_child(int (*work)(void *data), void *data, int end_ms);
 

@@ -71,7 +71,7 @@ static int guard(void *data)
     if (confine_close_fds(kept, array_size(kept), NULL) < 0)
         return EXIT_FAILURE;
     do
-        r = companion_run_in_child(serve, data);
+        r = companion_run_in_child(serve, data, -1);
     while (r > BY_SIGNAL);
     return r < 0 ? serve(data) : r;
 }
