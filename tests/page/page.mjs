@@ -939,7 +939,7 @@ const measures = {
     // The temporary folder and the machine's name say nothing to a reader.
     await scene.page.evaluate((place) => {
       const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-      while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replaceAll(place, "/home/ann").replace(/^\S+@\S+ is connected/, "ann@laptop is connected");
+      while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replaceAll(place, "/srv").replace(/^\S+@\S+ is connected/, "ann@laptop is connected");
     }, scene.place);
     await scene.page.setViewportSize({ width: 1180, height: 860 });
     await scene.page.screenshot({ path: `${pictures}/readme.png` });

@@ -93,10 +93,10 @@ static void answer_entered(const struct entering *entering, int result)
 
     /* Somebody opens the link again who is signed in by it: the page is what they want. */
     if (result == ERR_UNAUTHORIZED && entering->is_link && entering->before.login != 0)
-        exchange_answer(
-            entering->exchange,
-            &(struct http_answer){
-                .status = 303, .fields = fields + 1, .field_count = array_size(fields) - 1});
+        exchange_answer(entering->exchange,
+                        &(struct http_answer){.status = 303,
+                                              .fields = fields + 1,
+                                              .field_count = array_size(fields) - 1});
     else if (result == ERR_UNAUTHORIZED && entering->is_link)
         answer_text(entering->exchange, 403,
                     STR("This login link was used before or has expired. For another one, run "
