@@ -17,7 +17,7 @@ function snippets(url, key) {
     Gemini: ["~/.gemini/settings.json", json({ mcpServers: { gatehouse: { httpUrl: url, headers } } })],
     Windsurf: ["~/.codeium/windsurf/mcp_config.json", json({ mcpServers: { gatehouse: { serverUrl: url, headers } } })],
     Zed: ["settings.json of Zed", json({ context_servers: { gatehouse: { url, headers } } })],
-    Continue: [".continue/mcpServers/gatehouse.yaml in your project", `name: Gatehouse\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: gatehouse\n    type: streamable-http\n    url: ${url}\n    requestOptions:\n      headers:\n        Authorization: ${header}`],
+    Continue: ["~/.continue/mcpServers/gatehouse.yaml", `name: Gatehouse\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: gatehouse\n    type: streamable-http\n    url: ${url}\n    requestOptions:\n      headers:\n        Authorization: ${header}`],
     Other: ["Any client that speaks MCP over HTTP", `URL     ${url}\nHeader  Authorization: ${header}`],
   };
 }
