@@ -580,8 +580,9 @@ class Allowing(OnScreen):
                        env={"HOME": str(self.state), "XDG_STATE_HOME": str(self.state), "PATH": "/usr/bin:/bin"})
         server = self.serve("--permission-computer", "ask")
         self.assertTrue(server.bad("mouse_click", x=1, y=1))
-        _, result = self.decide(server, "Allow once", "screen_screenshot")
-        self.assertFalse(result.get("isError"))
+        for looks in ("screen_screenshot", "screen_info", "window_list"):
+            _, result = self.decide(server, "Allow once", looks)
+            self.assertFalse(result.get("isError"))
 
     def test_no_agent_answers_a_question(self):
         path = self.log_events()
