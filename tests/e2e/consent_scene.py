@@ -37,11 +37,9 @@ class Consent(Scene):
 
     def decide(self, server, decision, tool, **arguments):
         """Calls, answers the question, and returns both it and the result."""
-        message = server.call_message(tool, arguments)
-        server.send(message)
-        question = self.question(server)
-        self.reply(server, question, decision=decision)
-        return question["params"], server.result(message["id"])
+        question, result = self.decide_if_asked(server, decision, tool, **arguments)
+        self.assertIsNotNone(question, f"{tool} was not asked about: {result}")
+        return question, result
 
     def decide_if_asked(self, server, decision, tool, **arguments):
         """The same where an earlier answer may suffice; then there is no question."""
