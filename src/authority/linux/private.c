@@ -11,27 +11,28 @@
 
 enum { PRIVATE_MODE = 0700 };
 
-static int refuse(struct err *err, int errno_value)
+static int refuse(struct err *err, const char *path, int errno_value)
 {
     return err_set_field(err, linux_error(errno_value), "state_dir",
-                         "cannot use the state directory: %s", err_errno_text(errno_value));
+                         "cannot use the state directory: %s: %s", err_errno_text(errno_value),
+                         path);
 }
 
 /* Whoever can write here can make us remove files, so nobody else may. */
-static int check_private(int fd, struct err *err)
+static int check_private(int fd, const char *path, struct err *err)
 {
     struct stat about;
 
     if (fstat(fd, &about) < 0)
-        return refuse(err, errno);
+        return refuse(err, path, errno);
     if (about.st_uid != geteuid())
         return err_set_field(err, ERR_PERMISSION_DENIED, "state_dir",
-                             "the state directory belongs to another user");
+                             "the state directory belongs to another user: %s", path);
     if ((about.st_mode & 077) != 0)
         return err_set_field(
             err, ERR_PERMISSION_DENIED, "state_dir",
-            "the state directory is accessible to other users (mode %04o); it must be 0700",
-            (unsigned)about.st_mode & 07777);
+            "the state directory is accessible to other users (mode %04o); it must be 0700: %s",
+            (unsigned)about.st_mode & 07777, path);
     return 0;
 }
 
@@ -60,11 +61,11 @@ int linux_open_private(int dir_fd, const char *path, int flags, int *out_fd, str
     int r = make_with_parents(dir_fd, path);
 
     if (r != 0)
-        return refuse(err, r);
+        return refuse(err, path, r);
     fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
     if (fd < 0)
-        return refuse(err, errno);
-    r = check_private(fd, err);
+        return refuse(err, path, errno);
+    r = check_private(fd, path, err);
     if (r < 0)
         return r;
     *out_fd = steal_fd(&fd);
@@ -82,9 +83,9 @@ int audit_dir_find(const char *path, int *out_fd, struct err *err)
     int r;
 
     if (fd < 0)
-        return refuse(err, errno);
+        return refuse(err, path, errno);
     /* Root may read any user's. */
-    r = geteuid() == 0 ? 0 : check_private(fd, err);
+    r = geteuid() == 0 ? 0 : check_private(fd, path, err);
     if (r == 0)
         *out_fd = steal_fd(&fd);
     return r;
