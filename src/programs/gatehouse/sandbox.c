@@ -96,7 +96,7 @@ static int hide_own_places(struct places *places, struct err *err)
 static int find_here(struct arena *arena, const char **out_cwd, struct err *err)
 {
     __attribute__((uninitialized)) char found[PATH_MAX];
-    int r = realpath(".", found) == NULL ? err_from_errno(errno) : 0;
+    int r = getcwd(found, sizeof(found)) == NULL ? err_from_errno(errno) : 0;
 
     if (r == ERR_NOT_FOUND)
         return err_set(err, r, "the current directory no longer exists");
