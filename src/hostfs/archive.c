@@ -62,7 +62,7 @@ static int create(const struct hostfs_work *work, struct str source, struct str 
                   const struct authority_archive_options *options)
 {
     struct authority_archive_result result;
-    enum authority_archive_format format;
+    enum authority_archive_format format = AUTHORITY_TAR_GZ; /* for gcc 14 */
     struct authority_stat stat;
     int r = get_format(work, archive, &format);
 
