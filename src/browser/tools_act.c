@@ -484,7 +484,7 @@ static int press(struct call *call, struct str keys, struct err *err)
     size_t count = 0;
     int64_t modifiers = 0;
     struct str name = STR_EMPTY;
-    struct browser_key key;
+    struct browser_key key = {.key = ""};
     int r = 0;
 
     while (r == 0 && keys.len > 0 && count < MAX_HELD) {

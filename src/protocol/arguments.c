@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "protocol/arguments.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -341,6 +342,7 @@ static int push_object(struct builder *builder, const struct table *table, const
     size_t start = builder->count;
     int r = push(builder, &header, 1);
 
+    assert(table->rows != NULL || table->count == 0);
     json_each_member (key, object) {
         struct str name = json_str(key);
         const struct catalog_argument *argument = find(table, name);
