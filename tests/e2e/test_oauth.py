@@ -7,6 +7,8 @@ that others wrote.
 import base64
 import hashlib
 import json
+import os
+import select
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +18,7 @@ import urllib.parse
 sys.dont_write_bytecode = True  # not into the sources
 import test_server
 from server_scene import OURS, PATIENCE, Agent, Stream, clean_environment
+from test_hostfs import hosts_of
 from test_server import GATEHOUSE, RESULT
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -189,6 +192,11 @@ class Way(Scene):
         self.server.ask("POST", "/oauth/revoke", urllib.parse.urlencode(
             {"client_id": client["client_id"], "token": tokens["access_token"]}), FORM)
         self.assertEqual(ask("read", tokens["access_token"], path="a.txt")[0], 401)
+        hosts = [os.pidfd_open(pid) for pid in hosts_of(self.server.process.pid)]
+        self.server.end()
+        for host in hosts:  # they still write when it is gone
+            select.select([host], [], [], PATIENCE)
+            os.close(host)
 
     def test_a_token_counts_in_its_header_only(self):
         _, tokens = self.tokens()
