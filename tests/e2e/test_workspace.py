@@ -396,14 +396,14 @@ class Using(WorkspaceScene):
         for i in range(3000):
             self.write(f"d{i % 20}/{i}")
         shown = ""
-        for _ in range(4):  # on a fast machine it is over before there is anything to say
+        for turn in range(1, 5):  # on a fast machine it is over before there is anything to say
             code, shown = self.on_terminal("new", self.project)
             self.assertEqual(code, 0, shown)
             if "copying: " in shown:
-                self.assertRegex(shown, r"copying: \d+ of 3001 files")
+                self.assertRegex(shown, rf"copying: \d+ of {3000 * turn + 1} files")
                 return
             for i in range(3000):
-                self.write(f"d{i % 20}/{i}-{len(shown)}")
+                self.write(f"d{i % 20}/{i}-{turn}")
         print("skipped: copying was too fast to be seen")
 
 
