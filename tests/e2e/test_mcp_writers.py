@@ -29,7 +29,8 @@ class Writers(Scene):
         """A server with a state directory of its own: the two share nothing but the folder."""
         state = self.room / f"state{len(self.servers)}"
         state.mkdir()
-        server = Server("--write", *flags, self.root, state=state)
+        # The files that they share grow for as long as the test runs.
+        server = Server("--write", "--max-file-size", "8MiB", *flags, self.root, state=state)
         self.servers.append(server)
         server.open()
         return server
