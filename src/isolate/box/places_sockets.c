@@ -109,8 +109,10 @@ static bool cut_field(struct str *rest, struct nlattr *out_head, struct str *out
     return true;
 }
 
-/* An accepted end has the name of its listener. A datagram socket takes from others what it did
- * before. */
+/*
+ * An accepted end, which has the name of its listener. Datagram sockets do not count: the kernel
+ * calls one established as soon as somebody is connected to it, and anybody may still send to it.
+ */
 static bool is_end_of_connection(struct str about)
 {
     struct unix_diag_msg head = {.udiag_type = SOCK_DGRAM};
