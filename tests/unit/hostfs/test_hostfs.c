@@ -80,7 +80,7 @@ static void what_the_system_denies_has_its_own_error(void **state)
 
     (void)state;
     if (geteuid() == 0)
-        skip(); /* the superuser reads everything; the round of an ordinary user tests this */
+        skip_because("root may read everything");
     open_stage(&stage, AUTHORITY_LINUX);
     make_file(stage.scene.fd, "closed", "secret");
     assert_int_equal(fchmodat(stage.scene.fd, "closed", 0, 0), 0);

@@ -163,7 +163,7 @@ static void a_file_of_another_user_is_not_read(void **state)
 
     (void)state;
     if (geteuid() != 0)
-        skip();
+        skip_because("only root can give a file away");
     set_up(&scene);
     write_file(&scene, scene.port);
     assert_int_equal(chown(scene.file, 65534, 65534), 0);
@@ -179,7 +179,7 @@ static void a_port_of_another_user_is_not_used(void **state)
 
     (void)state;
     if (geteuid() != 0)
-        skip();
+        skip_because("only root can give a file away");
     set_up(&scene);
     write_file(&scene, scene.port);
     assert_int_equal(chown(scene.file, 65534, 65534), 0);
