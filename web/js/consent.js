@@ -49,8 +49,8 @@ function ask(asked) {
     asking.hidden = !apart;
     for (const box of boxes) box.parentElement.hidden = apart && !OF_WORKSPACE.includes(box.value);
     title.textContent = `An app asks for access to ${apart ? "a workspace" : "your machine"}`;
-    rest.textContent = apart ? "The workspace has nothing of your machine, and ends with the conversation. You can revoke this on the page Agents."
-      : "Your machine still asks you about what your rules do not allow. You can revoke this on the page Agents.";
+    rest.textContent = apart ? "The workspace has nothing of your machine, and ends with the conversation. You can revoke this on the Agents page."
+      : "Your machine still asks you about what your rules do not allow. You can revoke this on the Agents page.";
   };
   where.onchange = show;
   const answer = (allow) => async (event) => {
@@ -80,7 +80,7 @@ function ask(asked) {
       h("dt", {}, "It returns to"), h("dd", {}, h("code", {}, asked.host), asked.isLocal ? " (a program on this computer)" : ""),
       h("dt", {}, "You are"), h("dd", {}, state.me?.name ?? "")),
     h("p", { class: "quiet" }, "Anybody can choose a name. Allow this only if you have just started to connect an app yourself."),
-    providers.length > 0 && h("label", { class: "field" }, h("span", {}, "It works"), where),
+    providers.length > 0 && h("label", { class: "field" }, h("span", {}, "Where it works"), where),
     h("fieldset", { class: "chips" }, h("legend", {}, "It may use"), boxes.map((box) => h("label", { class: "chip" }, box, " ", GROUPS[box.value] ?? box.value))),
     providers.length > 0 && asking,
     rest,
