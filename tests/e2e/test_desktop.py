@@ -13,6 +13,7 @@ import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
+import session_bus
 import test_ask
 from mcp_client import PATIENCE
 
@@ -37,8 +38,7 @@ class Desktop(test_ask.Asked):
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.place), "LANG": "C.UTF-8",
                             "XDG_RUNTIME_DIR": str(self.state / "run")}
         self.environment["DISPLAY"] = ":" + self.launch("Xvfb", "-displayfd", "1", "-nolisten", "tcp")
-        self.environment["DBUS_SESSION_BUS_ADDRESS"] = self.launch("dbus-daemon", "--session", "--nofork",
-                                                                  "--print-address")
+        self.environment["DBUS_SESSION_BUS_ADDRESS"] = self.launch(*session_bus.command(self.place))
         self.launch("dunst", "-conf", self.place / "dunstrc", reads=False)
         self.until(lambda: self.tell("org.freedesktop.Notifications.GetServerInformation"), "dunst does not answer")
 

@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 import mcp_client
+import session_bus
 from mcp_client import PATIENCE, session_members
 from screen_scene import OPEN, OnDisplay, is_confined_worker, pixels_of
 
@@ -16,9 +17,6 @@ MISSING = [name for name in NEEDED if shutil.which(name) is None]
 LEFT, RIGHT = "320x240+0+0@1:ff8000", "400x300+320+50@2:0000ff"
 ORANGE, BLUE, WHITE = (255, 128, 0), (0, 0, 255), (255, 255, 255)
 GREEN = (0, 255, 0)
-BUS = """<busconfig><type>session</type><listen>unix:dir={runtime}</listen>
-<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
-</busconfig>"""
 
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
@@ -27,10 +25,9 @@ class OnPortal(OnDisplay):
         super().setUp()
         self.runtime = self.room / "runtime"
         self.runtime.mkdir(mode=0o700)
-        (self.runtime / "bus.conf").write_text(BUS.format(runtime=self.runtime))
         self.environment = {"XDG_RUNTIME_DIR": str(self.runtime), "HOME": str(self.runtime), "PATH": "/usr/bin:/bin",
                             "LANG": "C.UTF-8"}
-        bus = self.launch("dbus-daemon", f"--config-file={self.runtime}/bus.conf", "--nofork", "--print-address")
+        bus = self.launch(*session_bus.command(self.runtime))
         self.environment["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().strip()
         self.start_pipewire()
         self.portal = None
@@ -49,6 +46,7 @@ class OnPortal(OnDisplay):
         return child
 
     def start_portal(self, manner="good", form="BGRx", monitors=(LEFT,)):
+        self.end_portal()
         self.notes = self.room / f"notes-{len(self.children)}"
         with open(self.notes, "wb") as out:
             self.portal = self.launch(mcp_client.WITHOUT_SYSCALL.parent / "fake_portal", manner,
@@ -56,11 +54,17 @@ class OnPortal(OnDisplay):
         self.addCleanup(self.portal.stdin.close)
         self.wait_for_note("ready")
 
+    def end_portal(self):
+        if self.portal:
+            self.portal.kill()
+            self.portal.wait()
+
     def noted(self):
         return self.notes.read_text().splitlines()
 
     def wait_for_note(self, words, count=1):
-        self.wait_for(lambda: self.noted().count(words) >= count)
+        self.wait_for(lambda: self.noted().count(words) >= count or self.portal.poll() is not None)
+        self.assertGreaterEqual(self.noted().count(words), count, f"the portal never noted {words}")
 
     def tell(self, command, words):
         self.portal.stdin.write(command + "\n")
@@ -283,8 +287,6 @@ class Misbehaving(OnPortal):
                                  "not what its interface says|another's|no monitor|does not answer")
                 self.assertNotIn("OpenPipeWireRemote", self.noted())
                 self.end(server)
-                self.portal.kill()
-                self.portal.wait()
 
     def test_memory_that_shrinks_while_it_is_read_ends_nothing(self):
         self.start_portal("shrinks")
@@ -312,8 +314,7 @@ class Misbehaving(OnPortal):
         self.start_portal()
         server = self.serve()
         self.shoot(server)
-        self.portal.kill()
-        self.portal.wait()
+        self.end_portal()
         self.assertRegex(self.first_error(server), "portal|ended")
         self.start_portal()
         self.wait_for(lambda: not server.call("screen_screenshot").get("isError"))
@@ -332,8 +333,7 @@ class Misbehaving(OnPortal):
         names = [tool["name"] for tool in server.request("tools/list")["tools"]]
         self.assertNotIn("screen_screenshot", names)
         self.assertIn("does not offer RemoteDesktop", server.words())
-        self.portal.kill()
-        self.portal.wait()
+        self.end_portal()
         server = self.serve()
         self.assertIn("no desktop portal", server.words())
 
