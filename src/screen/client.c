@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "isolate/companion.h"
 
-enum { REPLY_MS = 30000, START_MS = 5000, END_MS = 2000, PART_MS = 5000 };
+enum { REPLY_MS = 30000, START_MS = 20000, END_MS = 2000, PART_MS = 5000 };
 
 struct screen_client {
     pthread_mutex_t mutex;
