@@ -114,6 +114,10 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                      .max = 24 * 60 * 60 * INT64_C(1000),
                                      .fallback = "15m",
                                      .help = "end a workspace that was not used for so long"},
+    [SERVE_OPTION_COPIES] = {.name = "copies",
+                             .env = "GATEHOUSE_COPIES",
+                             .help = "show the copies of 'gatehouse workspace' on the owner's "
+                                     "page, which can apply their changes"},
     [SERVE_OPTION_STATE_DIR] = {.name = "state-dir",
                                 .type = OPTION_DIR,
                                 .env = "GATEHOUSE_STATE_DIR",

@@ -19,7 +19,7 @@ static const char *const nets[] = {
                              .help = "directory of the audit log; the copies are beside it "       \
                                      "(default: ~/.local/state/gatehouse)"}
 
-static const struct option shared_options[WORKSPACE_SHARED_OPTIONS] = {STATE_ROW};
+const struct option workspace_shared_options[WORKSPACE_SHARED_OPTIONS] = {STATE_ROW};
 
 static const struct option new_options[WORKSPACE_NEW_OPTIONS] = {
     STATE_ROW,
@@ -137,7 +137,7 @@ const struct option_command workspace_commands[WORKSPACE_COMMANDS] = {
                       .option_count = WORKSPACE_LS_OPTIONS},
     [WORKSPACE_PATH] = {.name = "path",
                         .summary = "print the folder of a workspace",
-                        .options = shared_options,
+                        .options = workspace_shared_options,
                         .option_count = WORKSPACE_SHARED_OPTIONS,
                         .arguments = name_arguments,
                         .argument_count = array_size(name_arguments)},
@@ -149,13 +149,13 @@ const struct option_command workspace_commands[WORKSPACE_COMMANDS] = {
                       .argument_count = array_size(sh_arguments)},
     [WORKSPACE_MCP] = {.name = "mcp",
                        .summary = "give an MCP client the copy, as 'gatehouse mcp --write' does",
-                       .options = shared_options,
+                       .options = workspace_shared_options,
                        .option_count = WORKSPACE_SHARED_OPTIONS,
                        .arguments = mcp_arguments,
                        .argument_count = array_size(mcp_arguments)},
     [WORKSPACE_CP] = {.name = "cp",
                       .summary = "copy files and folders into a workspace or out of it",
-                      .options = shared_options,
+                      .options = workspace_shared_options,
                       .option_count = WORKSPACE_SHARED_OPTIONS,
                       .arguments = cp_arguments,
                       .argument_count = array_size(cp_arguments)},
@@ -173,7 +173,7 @@ const struct option_command workspace_commands[WORKSPACE_COMMANDS] = {
                          .argument_count = array_size(changed_arguments)},
     [WORKSPACE_UNDO] = {.name = "undo",
                         .summary = "take the last apply of a workspace back",
-                        .options = shared_options,
+                        .options = workspace_shared_options,
                         .option_count = WORKSPACE_SHARED_OPTIONS,
                         .arguments = name_arguments,
                         .argument_count = array_size(name_arguments)},

@@ -50,7 +50,12 @@ enum {
 };
 enum { WORKSPACE_RM_FORCE = WORKSPACE_SHARED_OPTIONS, WORKSPACE_RM_OPTIONS };
 
+extern const struct option workspace_shared_options[WORKSPACE_SHARED_OPTIONS];
 extern const struct option_command workspace_commands[WORKSPACE_COMMANDS];
+
+/* Instead of a command: does one request of the server's page, which comes by a socket
+ * (copies/request.h). */
+#define WORKSPACE_PAGE_WORD "page"
 
 /* As a row of a table. */
 #define WORKSPACE_COMMAND                                                                          \

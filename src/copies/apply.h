@@ -36,5 +36,7 @@ int copies_apply(const struct copies_applying *applying,
  * there is none.
  */
 int copies_undo(const struct copies_applying *applying, size_t *out_done, struct err *err);
+/* Whether there is an apply to take back. */
+bool copies_can_undo(const struct copies_applying *applying);
 
 #endif

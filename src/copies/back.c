@@ -197,3 +197,10 @@ int copies_undo(const struct copies_applying *applying, size_t *out_done, struct
                                      apply_path(applying, plan.number, NULL, path), &all, err)
                   : r;
 }
+
+bool copies_can_undo(const struct copies_applying *applying)
+{
+    unsigned number = 0;
+
+    return apply_find_last(applying, &number, NULL) == 0 && number > 0;
+}

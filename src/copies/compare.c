@@ -6,6 +6,7 @@
 
 #include "authority/names/sensitive.h"
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "copies/store.h"
 
 enum { FIRST_ROOM = 64, MAY_EXECUTE = 0111 };
@@ -30,6 +31,33 @@ void copies_differences_done(struct copies_differences *differences)
     arena_regrow_free(&differences->arena, differences->items);
     arena_done(&differences->arena);
     *differences = (struct copies_differences)COPIES_DIFFERENCES_INIT;
+}
+
+static void add_print(struct sha256 *hash, const struct authority_stat *about, bool is_there)
+{
+    const struct copies_print print = copies_print_of(about);
+    const uint64_t numbers[] = {is_there, print.size, print.changed_ns, print.inode, about->mode};
+
+    if (is_there)
+        sha256_add(hash, (struct str){(const char *)numbers, sizeof(numbers)});
+    else
+        sha256_add(hash, STR("-"));
+}
+
+void copies_change_id(const struct copies_difference *item, char out_id[COPIES_ID_CHARS + 1])
+{
+    const uint64_t numbers[] = {item->name.len, item->change, item->type, item->conflict != NULL,
+                                item->refusal != NULL};
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+
+    sha256_init(&hash);
+    sha256_add(&hash, (struct str){(const char *)numbers, sizeof(numbers)});
+    sha256_add(&hash, item->name);
+    add_print(&hash, &item->original, item->has_original);
+    add_print(&hash, &item->copy, item->has_copy);
+    sha256_end(&hash, digest);
+    hex_text(out_id, digest, COPIES_ID_CHARS / 2);
 }
 
 /* ---- content ---- */

@@ -64,6 +64,12 @@ void copies_differences_done(struct copies_differences *differences);
 const char *copies_change_name(enum copies_change change);
 
 /*
+ * Names a change as it is now: another content, state of the original or conflict gives another id.
+ */
+enum { COPIES_ID_CHARS = 32 };
+void copies_change_id(const struct copies_difference *item, char out_id[COPIES_ID_CHARS + 1]);
+
+/*
  * Only what is, or lies in, one of the paths; with none of them, everything. ERR_NOT_FOUND if
  * nothing of the project or its copy has the path.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of workspaces and notes for undo: what is accepted is written again byte for byte. */
+/* Records of workspaces, notes for undo and requests of the page: what is accepted is written again
+ * byte for byte. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/cleanup.h"
 #include "copies/apply_internal.h"
 #include "copies/record.h"
+#include "copies/request.h"
 
 enum { MAX_BYTES = 1 << 20 };
 
@@ -48,11 +50,36 @@ static void check_plan(struct str text)
     assert(str_eq(buf_view(&first), buf_view(&second)));
 }
 
+static void check_request(struct str text)
+{
+    static struct copies_request request;
+    cleanup_buf struct buf again = BUF_INIT(MAX_BYTES);
+
+    if (copies_request_parse(text, &request) < 0)
+        return;
+    assert(request.verb == COPIES_LIST || workspace_is_name(request.name));
+    assert(copies_request_write(&request, &again) == 0);
+    assert(str_eq(buf_view(&again), text));
+}
+
+static void check_answer(struct str text)
+{
+    struct err err = ERR_INIT;
+    struct str document = STR_EMPTY;
+
+    if (copies_answer_parse(text, &document, &err) == 0)
+        assert(str_ends_with(text, document));
+    else
+        assert(err.code < 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = {(const char *)data, size};
 
     check_record(text);
     check_plan(text);
+    check_request(text);
+    check_answer(text);
     return 0;
 }

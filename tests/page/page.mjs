@@ -233,6 +233,65 @@ const cases = {
     await scene.end();
   },
 
+  async "copies of projects: what was changed is shown, applied and taken back"() {
+    const scene = new Scene("copies");
+    const copy = `${scene.place}/state-workspaces/fix`;
+    execFileSync(gatehouse, ["workspace", "new", "--state-dir", `${scene.place}/state`, "--name", "fix", scene.folder], { stdio: "ignore" });
+    await (await scene.serve("127.0.0.1:0", "--copies")).browse();
+    await scene.page.getByRole("link", { name: "Copies" }).click();
+    await scene.page.getByRole("button", { name: "Show the changes in fix" }).click();
+    await scene.see("Nothing was changed.");
+    const evil = "<img src=x onerror=window.hurt=1>\u202e";
+    writeFileSync(`${copy}/src/cart.ts`, `// ${evil}\n`);
+    writeFileSync(`${copy}/${evil}`, "new\n");
+    writeFileSync(`${copy}/README.md`, "# Of the agent\n");
+    writeFileSync(`${scene.folder}/README.md`, "# Mine\n");
+    const changes = scene.page.getByRole("region", { name: "Changes in fix" });
+    // What is still being changed has no box; then it must be looked at again.
+    for (let tries = 0; (await changes.getByRole("checkbox").count()) < 3; tries++) {
+      assert.ok(tries < 100);
+      await scene.click("Look again");
+      await changes.getByText("src/cart.ts").waitFor();
+    }
+    await changes.getByText("src/cart.ts").click();
+    await changes.locator(".added").getByText("// <img src=x onerror=window.hurt=1>\\u{202e}").waitFor();
+    await changes.getByText("<img src=x onerror=window.hurt=1>\\u{202e}").first().waitFor();
+    await changes.getByText("conflict: your file has changed since the copy").waitFor();
+    assert.equal(await changes.getByLabel("Apply README.md").isChecked(), false);
+    for (const [colorScheme, width] of [["dark", 390], ["light", 1180]]) {
+      await scene.page.emulateMedia({ colorScheme });
+      await scene.page.setViewportSize({ width, height: 800 });
+      await scene.page.screenshot({ path: `${pictures}/copies-${colorScheme}.png`, fullPage: true });
+      await scene.page.evaluate(axe);
+      assert.deepEqual((await scene.page.evaluate(() => axe.run())).violations.filter((each) => ["serious", "critical"].includes(each.impact)), []);
+      assert.ok((await scene.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+    }
+    // A script's click is none.
+    await scene.page.evaluate(() => [...document.querySelectorAll("button")].find((each) => each.textContent.startsWith("Apply")).click());
+    assert.equal(await scene.page.getByRole("dialog").count(), 0);
+    await changes.getByLabel(/^Apply <img/).uncheck();
+    await scene.click("Apply 1 chosen change");
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Apply" }).click();
+    await scene.see("Applied 1 change.");
+    assert.equal(readFileSync(`${scene.folder}/src/cart.ts`, "utf8"), `// ${evil}\n`);
+    assert.equal(readFileSync(`${scene.folder}/README.md`, "utf8"), "# Mine\n");
+    assert.ok(!existsSync(`${scene.folder}/${evil}`));
+    // What has changed since it was shown is not applied.
+    await changes.getByText("src/cart.ts").waitFor({ state: "detached" });
+    writeFileSync(`${copy}/${evil}`, "other\n");
+    await scene.click("Apply 1 chosen change");
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Apply" }).click();
+    await scene.see("look at the changes again");
+    assert.ok(!existsSync(`${scene.folder}/${evil}`));
+    await scene.click("Undo the last apply");
+    await scene.page.getByRole("dialog").getByRole("button", { name: "Undo" }).click();
+    await scene.see("Took back 1 change.");
+    assert.match(readFileSync(`${scene.folder}/src/cart.ts`, "utf8"), /^\/\/ The cart\n/);
+    assert.equal(await scene.page.evaluate(() => window.hurt), undefined);
+    await scene.end();
+    rmSync(`${scene.place}/state-workspaces`, { recursive: true, force: true });
+  },
+
   async "tools are found by their names"() {
     const scene = await all("tools");
     await scene.go("/tools");
@@ -823,6 +882,8 @@ const cases = {
     await scene.click("Allow once");
     await scene.see("Done in");
     assert.ok(existsSync(`${scene.folder}/made.txt`));
+    await scene.page.getByRole("link", { name: "Copies" }).click();
+    await scene.see("No copies yet");
     await stop(scene.server.child);
     await scene.see("Reconnecting to the server");
     await assert.rejects(fetch(scene.url));

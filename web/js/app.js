@@ -5,6 +5,7 @@ import { activity } from "./activity.js";
 import { agents } from "./agents.js";
 import { audit } from "./audit.js";
 import { consent, isConsent } from "./consent.js";
+import { copies } from "./copies.js";
 import { h, toast } from "./dom.js";
 import { files } from "./files.js";
 import { home, questionCard } from "./home.js";
@@ -20,6 +21,7 @@ const PAGES = {
   "/audit": { title: "Audit", draw: audit },
   "/rules": { title: "Rules", draw: rules },
   "/agents": { title: "Agents", draw: agents },
+  "/copies": { title: "Copies", draw: copies, isFor: () => state.hasCopies },
   "/account": { title: "Account", draw: account, isHidden: true }, // the user's name leads there
 };
 const main = document.getElementById("main");
@@ -34,7 +36,7 @@ function drawNav() {
   if (isConsent) return;
   const count = state.questions.length;
   document.title = `${count > 0 ? `(${count}) ` : ""}${PAGES[address()]?.title ?? "Machine"} · Gatehouse`;
-  nav.replaceChildren(...Object.entries(PAGES).filter(([, page]) => !page.isHidden).map(([path, page]) =>
+  nav.replaceChildren(...Object.entries(PAGES).filter(([, page]) => !page.isHidden && (page.isFor?.() ?? true)).map(([path, page]) =>
     h("a", { href: `#${path}`, "aria-current": path === address() ? "page" : undefined }, page.title,
       path === "/" && count > 0 && h("span", { class: "count", "aria-label": `${count} open questions` }, String(count)))));
   document.getElementById("who").replaceChildren(

@@ -119,6 +119,9 @@ export function ago(ms) {
 
 export const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false });
 
+// Characters that nobody sees, or that turn others around, as their numbers.
+export const visible = (text) => text.replace(/[\p{C}\u2028\u2029]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+
 export function diff(text) {
   const kind = (line) =>
     line.startsWith("@@") || line.startsWith("---") || line.startsWith("+++") ? "hunk"

@@ -15,6 +15,7 @@ export const state = {
   tools: [],
   providers: [], // of workspaces
   workspaces: [],
+  hasCopies: false, // of `gatehouse workspace`, for this user
   isLive: false,
   probing: "off", // off, looking, connecting
   wasRefused: false, // by the daemon that was found
@@ -94,7 +95,7 @@ export async function reload() {
   reloads++;
   try {
     const all = await get("/api/state");
-    Object.assign(state, { me: all.user, status: all.status, questions: all.questions, calls: all.calls, tools: all.tools, providers: all.providers, workspaces: all.workspaces, hasAllCalls: false });
+    Object.assign(state, { me: all.user, status: all.status, questions: all.questions, calls: all.calls, tools: all.tools, providers: all.providers, workspaces: all.workspaces, hasCopies: all.hasCopies, hasAllCalls: false });
     changed("all");
   } finally {
     reloads--;

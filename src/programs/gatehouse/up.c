@@ -194,8 +194,9 @@ static int start_both(const struct option_values *values, struct children *child
     char folder[PATH_MAX];
     char state_path[PATH_MAX];
     char url[LINE_BYTES];
-    const char *server[] = {"serve",    "--listen", listen, state != NULL ? "--state-dir" : NULL,
-                            state_path, NULL};
+    const char *server[] = {
+        "serve",    "--listen", listen, "--copies", state != NULL ? "--state-dir" : NULL,
+        state_path, NULL};
     const char *daemon[MAX_WORDS] = {"connect",
                                      url,
                                      "--dir",

@@ -45,6 +45,7 @@ struct front {
     struct board *board;
     struct pageapi pageapi;
     struct hostfsapi *hostfs;
+    struct copiesapi *copies;
     struct assets *assets;
     struct httpserver *server;
     struct router router;
@@ -583,7 +584,8 @@ static void look(void *data)
 
     if (!front->is_closed) {
         hub_count(hubhttp_hub(front->gateway), &counts);
-        counts.calls += conversations_call_count(front->conversations);
+        counts.calls +=
+            conversations_call_count(front->conversations) + copiesapi_count(front->copies);
         if (counts.calls > 0 && loop_now_ms(front->config.loop) < front->calls_until_ms)
             return;
         timer_stop(&front->look);
@@ -779,13 +781,16 @@ static int make_parts(struct front *front)
                                                      .data = front},
                           &front->hostfs);
     if (r == 0)
+        r = copiesapi_new(config->loop, &front->logins, config->copies, &front->copies);
+    if (r == 0)
         timer_start(&front->sweep, SWEEP_MS);
     front->pageapi = (struct pageapi){.loop = config->loop,
                                       .logins = &front->logins,
                                       .store = config->store,
                                       .gateway = front->gateway,
                                       .board = front->board,
-                                      .conversations = front->conversations};
+                                      .conversations = front->conversations,
+                                      .copies = front->copies};
     return r;
 }
 
@@ -832,6 +837,7 @@ void front_free(struct front *front)
         board_close(front->board);
     hubhttp_free(front->gateway);
     hostfsapi_free(front->hostfs); /* answers, too */
+    copiesapi_free(front->copies);
     if (front->server != NULL)
         httpserver_free(front->server);
     board_free(front->board);

@@ -11,6 +11,7 @@
 #include "loop/loop.h"
 #include "net/address.h"
 #include "programs/server/certificate.h"
+#include "programs/server/copiesapi.h"
 #include "programs/server/hostfsstart.h"
 #include "programs/server/proxies.h"
 #include "programs/server/workspacestart.h"
@@ -31,6 +32,7 @@ struct front_config {
     struct str static_key;
     struct hostfs_tenants *tenants; /* of host.fs */
     const struct workspace_offer *workspaces;
+    struct errand *copies;              /* of copiesapi_start(); or NULL */
     const struct secret *metrics_token; /* NULL: /metrics is for this machine only */
     int64_t timeout_ms;
     void (*on_end)(void *data); /* after front_stop() */

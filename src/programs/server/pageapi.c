@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "protocol/toolresult.h"
@@ -18,7 +19,7 @@ enum {
 
 /* ---- answers ---- */
 
-static void answer_json(struct exchange *exchange, int status, struct str body)
+void pageapi_answer(struct exchange *exchange, int status, struct str body)
 {
     static const struct http_field fields[] = {
         {STR_LITERAL("Cache-Control"), STR_LITERAL("no-store")},
@@ -45,18 +46,17 @@ int pageapi_write_error(const struct err *err, struct buf *out)
     return json_writer_finish(&json);
 }
 
-static void answer_error(struct exchange *exchange, const struct err *err)
+void pageapi_answer_error(struct exchange *exchange, const struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(ERROR_BYTES);
 
     if (pageapi_write_error(err, &text) < 0)
         exchange_answer_error(exchange, err->code);
     else
-        answer_json(exchange, err_http_status(err->code), buf_view(&text));
+        pageapi_answer(exchange, err_http_status(err->code), buf_view(&text));
 }
 
-/* NULL after an answer was sent. */
-static const struct json_value *read_body(struct arena *arena, struct exchange *exchange)
+const struct json_value *pageapi_read_body(struct arena *arena, struct exchange *exchange)
 {
     const struct json_limits limits = {PAGEAPI_MAX_BODY_BYTES, JSON_DEFAULT_MAX_DEPTH};
     struct str body = exchange_request(exchange)->body;
@@ -71,7 +71,7 @@ static const struct json_value *read_body(struct arena *arena, struct exchange *
         return object;
     else if (err.code == 0)
         err_set(&err, ERR_INVALID_REQUEST, "the body must be a JSON object");
-    answer_error(exchange, &err);
+    pageapi_answer_error(exchange, &err);
     return NULL;
 }
 
@@ -125,6 +125,7 @@ static void answer_state(const struct pageapi *api, const struct logins_who *who
         conversations_write_providers(api->conversations, &json);
         json_key(&json, STR("workspaces"));
         conversations_write(api->conversations, user, &json);
+        json_put_bool(&json, STR("hasCopies"), copiesapi_is_for(api->copies, user));
         board_write(api->board, user, &json);
         json_end_object(&json);
         r = json_writer_finish(&json);
@@ -132,7 +133,7 @@ static void answer_state(const struct pageapi *api, const struct logins_who *who
     if (r < 0)
         exchange_answer_error(exchange, r);
     else
-        answer_json(exchange, 200, buf_view(&text));
+        pageapi_answer(exchange, 200, buf_view(&text));
 }
 
 static void answer_calls(const struct pageapi *api, int64_t user, struct exchange *exchange)
@@ -147,7 +148,7 @@ static void answer_calls(const struct pageapi *api, int64_t user, struct exchang
     if (json_writer_finish(&json) < 0)
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
-        answer_json(exchange, 200, buf_view(&text));
+        pageapi_answer(exchange, 200, buf_view(&text));
 }
 
 void pageapi_tell_machine(const struct pageapi *api, int64_t user)
@@ -204,7 +205,7 @@ static void free_call(struct page_call *call)
 static void finish_call(struct page_call *call, const struct json_value *result, struct str text)
 {
     board_end_call(call->api->board, call->shown, result, "");
-    answer_json(call->exchange, 200, text);
+    pageapi_answer(call->exchange, 200, text);
     free_call(call);
 }
 
@@ -215,7 +216,7 @@ static void fail_call(struct page_call *call, const struct err *err)
 
     board_end_call(call->api->board, call->shown, NULL, err->message);
     if (toolresult_write_error(err, TOOLRESULT_JSON, &text) == 0)
-        answer_json(call->exchange, 200, buf_view(&text));
+        pageapi_answer(call->exchange, 200, buf_view(&text));
     else
         exchange_answer_error(call->exchange, err->code);
     free_call(call);
@@ -332,7 +333,7 @@ static void start_call(const struct pageapi *api, int64_t user, struct exchange 
     }
     *call = (struct page_call){
         .api = api, .exchange = exchange, .arena = ARENA_INIT(ARENA_BYTES), .user = user};
-    body = read_body(&call->arena, exchange);
+    body = pageapi_read_body(&call->arena, exchange);
     if (body == NULL) {
         free_call(call);
         return;
@@ -341,7 +342,7 @@ static void start_call(const struct pageapi *api, int64_t user, struct exchange 
     if (!json_get_str(body, STR("name"), &call->tool) || call->arguments == NULL ||
         call->arguments->type != JSON_OBJECT) {
         err_set(&err, ERR_INVALID_REQUEST, "a call needs a name and an object of arguments");
-        answer_error(exchange, &err);
+        pageapi_answer_error(exchange, &err);
         free_call(call);
         return;
     }
@@ -360,10 +361,10 @@ static void stop_call(const struct pageapi *api, int64_t user, struct str id,
     if (!str_to_int64(id, &number) || number <= 0 ||
         board_stop_call(api->board, user, (uint64_t)number) < 0) {
         err_set(&err, ERR_NOT_FOUND, "this call has ended");
-        answer_error(exchange, &err);
+        pageapi_answer_error(exchange, &err);
         return;
     }
-    answer_json(exchange, 200, STR("{\"ok\":true}"));
+    pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
 }
 
 /* ---- a query of the page ---- */
@@ -387,7 +388,7 @@ static void on_query_done(void *data, const struct err *err, const struct json_v
     if (err == NULL && toolresult_is_error(text, &why))
         err = &why;
     if (err != NULL) {
-        answer_error(exchange, err);
+        pageapi_answer_error(exchange, err);
         return;
     }
     json_writer_init(&json, &body);
@@ -399,7 +400,7 @@ static void on_query_done(void *data, const struct err *err, const struct json_v
     if (json_writer_finish(&json) < 0)
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
-        answer_json(exchange, 200, buf_view(&body));
+        pageapi_answer(exchange, 200, buf_view(&body));
 }
 
 static const struct hub_call_events query_events = {.done = on_query_done};
@@ -419,7 +420,7 @@ static void start_query(const struct pageapi *api, int64_t user, struct exchange
     static const struct json_value none = {.type = JSON_OBJECT, .span = 1};
     cleanup_arena struct arena arena = ARENA_INIT(SMALL_ARENA_BYTES);
     struct page_query *query = malloc(sizeof(*query));
-    const struct json_value *body = query != NULL ? read_body(&arena, exchange) : NULL;
+    const struct json_value *body = query != NULL ? pageapi_read_body(&arena, exchange) : NULL;
     const struct json_value *arguments;
     struct err err = ERR_INIT;
     struct str name;
@@ -441,7 +442,7 @@ static void start_query(const struct pageapi *api, int64_t user, struct exchange
         r = hub_query(hubhttp_hub(api->gateway), user, name, arguments, &query_events, query,
                       &query->hub_id, &err);
     if (r < 0) {
-        answer_error(exchange, &err);
+        pageapi_answer_error(exchange, &err);
         free(query);
         return;
     }
@@ -456,7 +457,7 @@ static void answer_question(const struct pageapi *api, int64_t user, struct str 
                             struct exchange *exchange)
 {
     cleanup_arena struct arena arena = ARENA_INIT(SMALL_ARENA_BYTES);
-    const struct json_value *body = read_body(&arena, exchange);
+    const struct json_value *body = pageapi_read_body(&arena, exchange);
     struct err err = ERR_INIT;
     struct str choice;
     int64_t number;
@@ -473,9 +474,9 @@ static void answer_question(const struct pageapi *api, int64_t user, struct str 
     else if (r < 0)
         err_set(&err, r, "this answer is not offered");
     if (r < 0)
-        answer_error(exchange, &err);
+        pageapi_answer_error(exchange, &err);
     else
-        answer_json(exchange, 200, STR("{\"ok\":true}"));
+        pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
 }
 
 /* ---- agents ---- */
@@ -518,7 +519,7 @@ static void answer_list(struct user_list *list, int result, struct exchange *exc
     if (result < 0)
         exchange_answer_error(exchange, result);
     else
-        answer_json(exchange, 200, buf_view(list->text));
+        pageapi_answer(exchange, 200, buf_view(list->text));
 }
 
 static void list_agent(void *data, const struct store_agent *agent)
@@ -601,7 +602,7 @@ static void add_agent(const struct pageapi *api, int64_t user, struct exchange *
     cleanup_arena struct arena arena = ARENA_INIT(SMALL_ARENA_BYTES);
     cleanup_secret struct secret key = SECRET_INIT;
     cleanup_buf struct buf text = BUF_INIT(ERROR_BYTES);
-    const struct json_value *body = read_body(&arena, exchange);
+    const struct json_value *body = pageapi_read_body(&arena, exchange);
     struct err err = ERR_INIT;
     struct store_agent wanted = {.user = user, .created_ms = loop_wall_ms(api->loop)};
     struct json_writer json;
@@ -615,7 +616,7 @@ static void add_agent(const struct pageapi *api, int64_t user, struct exchange *
     if (r == 0)
         r = agentkey_create(api->store, name, &wanted, &key, &err);
     if (r < 0) {
-        answer_error(exchange, &err);
+        pageapi_answer_error(exchange, &err);
         return;
     }
     note_key(api, exchange, user, name, "created");
@@ -627,7 +628,7 @@ static void add_agent(const struct pageapi *api, int64_t user, struct exchange *
     if (json_writer_finish(&json) < 0)
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
-        answer_json(exchange, 200, buf_view(&text));
+        pageapi_answer(exchange, 200, buf_view(&text));
     secret_wipe(text.data, text.len);
 }
 
@@ -648,9 +649,9 @@ static void remove_agent(const struct pageapi *api, int64_t user, struct str id,
     if (r == 0)
         note_key(api, exchange, user, str_from(agent.name), "revoked");
     if (r < 0)
-        answer_error(exchange, &err);
+        pageapi_answer_error(exchange, &err);
     else
-        answer_json(exchange, 200, STR("{\"ok\":true}"));
+        pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
 }
 
 /* ---- workspaces ---- */
@@ -664,10 +665,10 @@ static void stop_workspace(const struct pageapi *api, int64_t user, struct str i
     if (!str_to_int64(id, &number) || number <= 0 ||
         conversations_stop(api->conversations, user, (uint64_t)number) < 0) {
         err_set(&err, ERR_NOT_FOUND, "this workspace has ended");
-        answer_error(exchange, &err);
+        pageapi_answer_error(exchange, &err);
         return;
     }
-    answer_json(exchange, 200, STR("{\"ok\":true}"));
+    pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
 }
 
 /* ---- credentials ---- */
@@ -707,7 +708,7 @@ static void answer_sessions(const struct pageapi *api, const struct logins_who *
     if (r < 0)
         exchange_answer_error(exchange, r);
     else
-        answer_json(exchange, 200, buf_view(&text));
+        pageapi_answer(exchange, 200, buf_view(&text));
 }
 
 struct ending {
@@ -724,12 +725,12 @@ static void on_login_ended(void *context, int result)
     free(context);
     if (result < 0) {
         err_set(&err, result, "there is no such session");
-        answer_error(ending.exchange, &err);
+        pageapi_answer_error(ending.exchange, &err);
         return;
     }
     /* Its page would go on hearing what happens; those of others come back. */
     board_end_streams(ending.api->board, ending.user);
-    answer_json(ending.exchange, 200, STR("{\"ok\":true}"));
+    pageapi_answer(ending.exchange, 200, STR("{\"ok\":true}"));
 }
 
 static void end_session(const struct pageapi *api, int64_t user, struct str id,
@@ -773,9 +774,9 @@ void pageapi_handle(const struct pageapi *api, struct exchange *exchange)
     int r;
 
     if (is_get && str_eq(path, STR("sign-in"))) {
-        answer_json(exchange, 200,
-                    store_has_passwords(api->store) ? STR("{\"passwords\":true}")
-                                                    : STR("{\"passwords\":false}"));
+        pageapi_answer(exchange, 200,
+                       store_has_passwords(api->store) ? STR("{\"passwords\":true}")
+                                                       : STR("{\"passwords\":false}"));
         return;
     }
     r = logins_who(api->logins, exchange, &who);
@@ -808,9 +809,12 @@ void pageapi_handle(const struct pageapi *api, struct exchange *exchange)
         answer_credentials(api, user, exchange);
     else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("credentials/"), &rest)) {
         store_remove_credential(api->store, user, rest);
-        answer_json(exchange, 200, STR("{\"ok\":true}"));
+        pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
     } else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("workspaces/"), &rest))
         stop_workspace(api, user, rest, exchange);
+    else if (str_eq(path, STR(COPIESAPI_PATH)) || str_starts_with(path, STR(COPIESAPI_PATH "/")))
+        copiesapi_handle(api->copies, user, str_slice(path, strlen(COPIESAPI_PATH), path.len),
+                         exchange);
     else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("agents/"), &rest))
         remove_agent(api, user, rest, exchange);
     else

@@ -4,7 +4,7 @@
  * change something also the header of logins.h.
  *
  *     GET    state             user, status, questions, calls, tools, providers of workspaces,
- *                              workspaces: [{id, provider, agent, createdAt}]
+ *                              workspaces: [{id, provider, agent, createdAt}], hasCopies
  *     GET    calls             {calls}: all that are kept; the state has the last ones
  *     GET    events            a stream of status, tools, question, question-closed, call,
  *                              progress, job-output, workspaces
@@ -16,6 +16,7 @@
  *     POST   agents            {name, groups, workspace, asks}: with its key, shown only here
  *     DELETE agents/ID
  *     DELETE workspaces/ID     ends one
+ *     copies…                  copies of projects: programs/server/copiesapi.h
  *     GET    credentials       {credentials: [{id, name, type, createdAt}]}, without their data
  *     DELETE credentials/ID
  *     GET    sign-in           {passwords}: whether there are any; the only one without a login
@@ -28,6 +29,7 @@
 #include "gateway/hubhttp.h"
 #include "programs/server/board.h"
 #include "programs/server/conversations.h"
+#include "programs/server/copiesapi.h"
 #include "programs/server/logins.h"
 #include "store/store.h"
 
@@ -42,10 +44,16 @@ struct pageapi {
     struct hubhttp *gateway;
     struct board *board;
     struct conversations *conversations;
+    struct copiesapi *copies;
 };
 
 /* An exchange_handler for everything below the prefix; the body was read. */
 void pageapi_handle(const struct pageapi *api, struct exchange *exchange);
+
+/* For the parts of it: an answer, an error, and the object of a body; NULL after an answer. */
+void pageapi_answer(struct exchange *exchange, int status, struct str body);
+void pageapi_answer_error(struct exchange *exchange, const struct err *err);
+const struct json_value *pageapi_read_body(struct arena *arena, struct exchange *exchange);
 
 /* An error as it is answered there. */
 int pageapi_write_error(const struct err *err, struct buf *out);

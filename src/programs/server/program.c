@@ -48,6 +48,7 @@ struct program {
     struct certificate certificate;
     struct hostfs_tenants tenants;
     struct workspace_offer workspaces;
+    struct errand *copies; /* or NULL */
     struct signal_watch *watches[array_size(signals)];
 };
 
@@ -234,6 +235,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .certificate = program->certificate.context != NULL ? &program->certificate : NULL,
         .tenants = &program->tenants,
         .workspaces = &program->workspaces,
+        .copies = program->copies,
         .public_url = options_text(values, SERVE_OPTION_PUBLIC_URL),
         .static_key = key != NULL ? str_from(key) : STR_EMPTY,
         .metrics_token = program->metrics_token.len > 0 ? &program->metrics_token : NULL,
@@ -299,6 +301,9 @@ static int work(struct program *program, const struct option_values *values, str
     if (r == 0)
         r = workspacestart_open(values, program->state_path, &program->workspaces, err);
     if (r == 0)
+        r = copiesapi_start(values, program->is_for_all, program->state_path, &program->copies,
+                            err);
+    if (r == 0)
         r = confine(program, err);
     if (r < 0)
         return r;
@@ -324,6 +329,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     for (size_t i = 0; i < array_size(signals); i++)
         signal_watch_free(program.watches[i]);
     front_free(program.front);
+    errand_free(program.copies);
     hostfsstart_close(&program.tenants);
     secret_done(&program.metrics_token);
     certificate_close(&program.certificate);

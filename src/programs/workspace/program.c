@@ -13,6 +13,7 @@
 #include "cli/runner.h"
 #include "cli/stop.h"
 #include "cli/workspace.h"
+#include "isolate/companion.h"
 #include "isolate/confine.h"
 #include "programs/workspace/workspace.h"
 
@@ -71,7 +72,7 @@ int task_open(struct task *task, const char *name, bool may_write, struct err *e
     char original[PATH_MAX];
     char copy[PATH_MAX];
     struct copies_grant project = {
-        .path = original, .reason = "the project of a workspace", .may_write = may_write};
+        .path = original, .reason = task->reason, .may_write = may_write};
     const struct copies_grant theirs = {.path = copy, .reason = "the copy of a project"};
     const char *const folder = original;
     const struct task_walls walls = {.folders = &folder, .folder_count = 1, .may_write = may_write};
@@ -99,7 +100,7 @@ struct copies_workspace task_workspace(struct task *task)
 
 static const struct {
     size_t command;
-    int (*run)(struct task *task, struct err *err);
+    task_work *work;
     bool only_reads;
 } commands[] = {
     {WORKSPACE_NEW, task_new, false},   {WORKSPACE_LS, task_list, true},
@@ -108,17 +109,16 @@ static const struct {
     {WORKSPACE_UNDO, task_undo, false}, {WORKSPACE_RM, task_remove, false},
 };
 
-static int run_task(struct task *task, size_t index, struct err *err)
+int task_run(struct task *task, task_work *work, bool only_reads, struct err *err)
 {
-    const struct session_state_config config = {.state_dir =
-                                                    options_text(task->values, WORKSPACE_STATE_DIR),
-                                                .only_reads = commands[index].only_reads};
+    const struct session_state_config config = {
+        .state_dir = options_text(task->values, WORKSPACE_STATE_DIR), .only_reads = only_reads};
     int r = session_state_open(&config, &task->state, err);
 
     if (r == 0)
         r = copies_store_open(&task->state, &task->store, err);
     if (r == 0)
-        r = commands[index].run(task, err);
+        r = work(task, err);
     authority_scope_free(task->outside);
     authority_scope_free(task->copy);
     authority_scope_free(task->project);
@@ -128,21 +128,32 @@ static int run_task(struct task *task, size_t index, struct err *err)
     return r == 0 && task->has_left ? EXIT_FAILURE : r;
 }
 
-static int run(const struct option_values *values, struct arena *arena, struct err *err)
+static struct task *new_task(const struct option_values *values, struct arena *arena,
+                             const char *reason)
 {
     struct task *task = arena_new(arena, struct task);
 
     if (task == NULL)
-        return err_set_plain(err, arena->error);
+        return NULL;
     *task = (struct task){.values = values,
                           .state = {.audit_dir_fd = -1},
                           .store = COPIES_STORE_INIT,
-                          .record = COPIES_RECORD_INIT};
+                          .record = COPIES_RECORD_INIT,
+                          .reason = reason};
     cancel_init(&task->cancel, &clock_system, CANCEL_NO_DEADLINE);
+    return task;
+}
+
+static int run(const struct option_values *values, struct arena *arena, struct err *err)
+{
+    struct task *task = new_task(values, arena, "the project of a workspace");
+
+    if (task == NULL)
+        return err_set_plain(err, arena->error);
     stop_watch(&task->cancel);
     for (size_t i = 0; i < array_size(commands); i++)
         if (values->command == &workspace_commands[commands[i].command])
-            return run_task(task, i, err);
+            return task_run(task, commands[i].work, commands[i].only_reads, err);
     return err_set(err, ERR_INVALID_OPTION, "gatehouse itself does that: 'gatehouse workspace'");
 }
 
@@ -156,7 +167,36 @@ static const struct runner runner = {
     .run = run,
 };
 
+/* ---- for the server's page ---- */
+
+static int run_page(const struct option_values *values, struct arena *arena, struct err *err)
+{
+    const int kept[] = {STDERR_FILENO, COMPANION_FD};
+    struct task *task = new_task(values, arena, "the project of a workspace, by the page");
+    int r = confine_close_fds(kept, array_size(kept), err);
+
+    if (task != NULL)
+        task->request = arena_new(arena, struct copies_request);
+    if (task == NULL || task->request == NULL)
+        return err_set_plain(err, arena->error);
+    companion_follow_parent();
+    return r == 0 ? task_page(task, err) : r;
+}
+
+static const struct runner page_runner = {
+    .program = WORKSPACE_PROGRAM,
+    .title = TITLE,
+    .see = "'gatehouse workspace --help'",
+    .command = {.name = WORKSPACE_PAGE_WORD,
+                .options = workspace_shared_options,
+                .option_count = WORKSPACE_SHARED_OPTIONS},
+    .closes_descriptors = true,
+    .run = run_page,
+};
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], WORKSPACE_PAGE_WORD) == 0)
+        return runner_main(&page_runner, argc - 1, argv + 1);
     return runner_main(&runner, argc, argv);
 }

@@ -20,6 +20,8 @@ enum {
     MAX_DIFF_BYTES = 16 << 20,
     MAX_LINE_BYTES = 256 << 10,
     MAX_JSON_BYTES = 256 << 20,
+    MAX_PAGE_BYTES = 4 << 20, /* of diffs on the page */
+    SETTLED_MS = 20,          /* longer than what the kernel's times of changes are exact to */
     NAME_COLUMN = 20,
     DATE_BYTES = 16, /* "2026-11-17T08:30" */
 };
@@ -92,6 +94,17 @@ static int write_json(struct output *output, const struct buf *text)
     return 0;
 }
 
+int show_list_json(struct task *task, struct json_writer *json, struct err *err)
+{
+    struct listing listing = {.task = task, .json = json};
+    int r;
+
+    json_begin_array(json);
+    r = copies_each(&task->store, list_one, &listing, err);
+    json_end_array(json);
+    return r;
+}
+
 int task_list(struct task *task, struct err *err)
 {
     cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stop_signal);
@@ -101,18 +114,16 @@ int task_list(struct task *task, struct err *err)
     struct listing listing = {.task = task, .output = &output};
     int r = task_confine(task, &walls, err);
 
-    if (r == 0 && options_is_on(task->values, WORKSPACE_LS_JSON)) {
+    if (r == 0 && !options_is_on(task->values, WORKSPACE_LS_JSON)) {
+        r = copies_each(&task->store, list_one, &listing, err);
+    } else if (r == 0) {
         json_writer_init(&json, &text);
         json_writer_set_pretty(&json);
-        json_begin_array(&json);
-        listing.json = &json;
-    }
-    if (r == 0)
-        r = copies_each(&task->store, list_one, &listing, err);
-    if (r == 0 && listing.json != NULL) {
-        json_end_array(&json);
-        r = json_writer_finish(&json);
-        r = r < 0 ? err_set_plain(err, r) : write_json(&output, &text);
+        r = show_list_json(task, &json, err);
+        if (r == 0) {
+            r = json_writer_finish(&json);
+            r = r < 0 ? err_set_plain(err, r) : write_json(&output, &text);
+        }
     }
     return r == 0 ? output_finish(&output, err) : r;
 }
@@ -145,6 +156,10 @@ struct showing {
     struct buf before;
     struct buf after;
     struct buf diff;
+    /* For the page: */
+    bool has_ids;
+    int64_t since_ms;   /* when it began to compare */
+    size_t diffs_bytes; /* so far */
     /* Of the one at hand: */
     uint64_t added;
     uint64_t removed;
@@ -313,11 +328,42 @@ static void print_text(struct showing *showing, const struct copies_difference *
     print_note(showing, item->name, words);
 }
 
-static void print_json(const struct showing *showing, const struct copies_difference *item)
+/*
+ * The kernel's times of changes move in steps, so a file could be changed once more within the same
+ * one, and its id would not tell.
+ */
+static bool is_settled(const struct showing *showing, const struct copies_difference *item)
+{
+    enum { NS_PER_MS = 1000000 };
+
+    return !item->has_copy ||
+           (int64_t)(item->copy.changed_ns / NS_PER_MS) <= showing->since_ms - SETTLED_MS;
+}
+
+static void print_page_members(struct showing *showing, const struct copies_difference *item)
+{
+    char id[COPIES_ID_CHARS + 1];
+
+    copies_change_id(item, id);
+    if (item->refusal == NULL && is_settled(showing, item))
+        json_put_str(showing->json, STR("id"), str_from(id));
+    else if (item->refusal == NULL)
+        json_put_str(showing->json, STR("refused"), STR("it is being changed: look again"));
+    json_put_str(showing->json, STR("words"), str_from(words_of(item)));
+    json_put_bool(showing->json, STR("becomesExecutable"), becomes_executable(item));
+    if (showing->unshown == NULL && showing->diff.len > MAX_PAGE_BYTES - showing->diffs_bytes)
+        showing->unshown = "there is too much to show here: see 'gatehouse workspace diff'";
+    if (showing->unshown == NULL)
+        showing->diffs_bytes += showing->diff.len;
+}
+
+static void print_json(struct showing *showing, const struct copies_difference *item)
 {
     struct json_writer *json = showing->json;
 
     json_begin_object(json);
+    if (showing->has_ids)
+        print_page_members(showing, item);
     json_put_str_lossy(json, STR("path"), item->name);
     json_put_str(json, STR("change"), str_from(copies_change_name(item->change)));
     json_put_str(json, STR("type"),
@@ -376,6 +422,30 @@ static int show(struct task *task, const struct copies_differences *differences,
                               .diff = BUF_INIT(MAX_DIFF_BYTES)};
     int r = show_all(&showing, differences);
 
+    buf_done(&showing.before);
+    buf_done(&showing.after);
+    buf_done(&showing.diff);
+    return r;
+}
+
+int show_changes_json(struct task *task, const struct copies_differences *differences,
+                      int64_t since_ms, struct json_writer *json)
+{
+    const struct copies_differences first = {
+        .items = differences->items,
+        .count = differences->count < COPIES_MAX_CHOSEN ? differences->count : COPIES_MAX_CHOSEN};
+    struct showing showing = {.task = task,
+                              .json = json,
+                              .before = BUF_INIT(MAX_SHOWN_BYTES),
+                              .after = BUF_INIT(MAX_SHOWN_BYTES),
+                              .diff = BUF_INIT(MAX_DIFF_BYTES),
+                              .has_ids = true,
+                              .since_ms = since_ms};
+    int r;
+
+    json_begin_array(json);
+    r = show_all(&showing, &first);
+    json_end_array(json);
     buf_done(&showing.before);
     buf_done(&showing.after);
     buf_done(&showing.diff);
