@@ -963,7 +963,13 @@ static void without_ids_of_its_own_no_keeper_starts_unless_that_is_allowed(void 
         assert_false(room_keeper_abilities(keeper)->is_degraded);
         room_keeper_free(keeper);
     } else {
+        const bool has_range = room_keeper_abilities(scene.keeper)->ids == ROOM_IDS_SHARED;
+
         assert_int_equal(room_keeper_new(scene.loop, &config, &keeper, &err), ERR_UNSUPPORTED);
+        /* It says what would be weaker, and how to allow that. */
+        assert_non_null(strstr(err.message, has_range ? "all sandboxes have the same user ids"
+                                                      : "run under your own user id"));
+        assert_non_null(strstr(err.message, "GATEHOUSE_SANDBOX_ALLOW_WEAKER=true"));
     }
     /* Nor does a second one in the same directory. */
     config.directory = scene.directory;
