@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
-from server_scene import OURS, PATIENCE, clean_environment
+from server_scene import OURS, PATIENCE, Server, clean_environment
 from test_accounts import Scene
 from test_server import GATEHOUSE, wait_until
 
@@ -184,6 +184,29 @@ class Copies(Scene):
                                         env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE)
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertIn("only its own user", result.stderr)
+
+    def up(self, **environment):
+        """The server of `gatehouse up`, and whether its page has copies."""
+        state = self.room / f"up{len(environment)}"
+        server = Server.__new__(Server)
+        server.process = subprocess.Popen(
+            [GATEHOUSE, "up", self.folder, "--listen", "127.0.0.1:0", "--state-dir", state], text=True,
+            env=clean_environment(HOME=str(self.home), **environment), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE)
+        self.addCleanup(server.close)
+        server.words = ""
+        for line in server.process.stdout:
+            server.words += line
+            if line.startswith("Agents use"):
+                break
+        server.port = int(server.found(r"(?<=127\.0\.0\.1:)\d+"))
+        shows = server.ask("GET", "/api/state", None, server.log_in())[2]["hasCopies"]
+        self.assertEqual(server.end(), 0)
+        return shows
+
+    def test_gatehouse_up_has_them_unless_it_is_for_others(self):
+        self.assertTrue(self.up())
+        self.assertFalse(self.up(GATEHOUSE_TRUSTED_PROXY="127.0.0.1"))
 
     def test_what_starts_the_program_is_killed(self):
         self.open_page()

@@ -185,6 +185,18 @@ static int check_folder(const char *folder, struct err *err)
                          err_errno_text(errno));
 }
 
+/* Settings of a server for others may be in the environment; that one shows no copies. */
+static bool is_for_us_only(void)
+{
+    static const char *const others[] = {"GATEHOUSE_PUBLIC_URL", "GATEHOUSE_TRUSTED_PROXY",
+                                         "GATEHOUSE_CONFIG"};
+
+    for (size_t i = 0; i < array_size(others); i++)
+        if (getenv(others[i]) != NULL)
+            return false;
+    return true;
+}
+
 static int start_both(const struct option_values *values, struct children *children,
                       struct err *err)
 {
@@ -194,9 +206,8 @@ static int start_both(const struct option_values *values, struct children *child
     char folder[PATH_MAX];
     char state_path[PATH_MAX];
     char url[LINE_BYTES];
-    const char *server[] = {
-        "serve",    "--listen", listen, "--copies", state != NULL ? "--state-dir" : NULL,
-        state_path, NULL};
+    const char *server[MAX_WORDS] = {"serve", "--listen", listen};
+    size_t server_count = 3;
     const char *daemon[MAX_WORDS] = {"connect",
                                      url,
                                      "--dir",
@@ -226,9 +237,11 @@ static int start_both(const struct option_values *values, struct children *child
         daemon[count++] = "--permission-shell";
         daemon[count++] = "ask";
     }
+    if (is_for_us_only())
+        server[server_count++] = "--copies";
     if (state != NULL) {
-        daemon[count++] = "--state-dir";
-        daemon[count++] = state_path;
+        server[server_count++] = daemon[count++] = "--state-dir";
+        server[server_count++] = daemon[count++] = state_path;
     }
     children->server = start_child(SERVE_PROGRAM, server, pipe_fds[1]);
     close(pipe_fds[1]);
