@@ -250,10 +250,12 @@ const cases = {
     // What is still being changed has no box; then it must be looked at again.
     for (let tries = 0; (await changes.getByRole("checkbox").count()) < 3; tries++) {
       assert.ok(tries < 100);
-      await scene.click("Look again");
-      await changes.getByText("src/cart.ts").waitFor();
+      const look = await scene.page.getByRole("button", { name: "Look again" }).elementHandle();
+      await look.click();
+      await look.waitForElementState("hidden"); // all of it is drawn again
     }
-    await changes.getByText("src/cart.ts").click();
+    const cart = changes.getByText("src/cart.ts", { exact: true });
+    await cart.click();
     await changes.locator(".added").getByText("// <img src=x onerror=window.hurt=1>\\u{202e}").waitFor();
     await changes.getByText("<img src=x onerror=window.hurt=1>\\u{202e}").first().waitFor();
     await changes.getByText("conflict: your file has changed since the copy").waitFor();
@@ -277,7 +279,7 @@ const cases = {
     assert.equal(readFileSync(`${scene.folder}/README.md`, "utf8"), "# Mine\n");
     assert.ok(!existsSync(`${scene.folder}/${evil}`));
     // What has changed since it was shown is not applied.
-    await changes.getByText("src/cart.ts").waitFor({ state: "detached" });
+    await cart.waitFor({ state: "detached" });
     writeFileSync(`${copy}/${evil}`, "other\n");
     await scene.click("Apply 1 chosen change");
     await scene.page.getByRole("dialog").getByRole("button", { name: "Apply" }).click();

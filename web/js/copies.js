@@ -87,13 +87,16 @@ async function show(name, card) {
         } }, "Undo the last apply")));
   }
 
+  // Somebody may have chosen another copy meanwhile.
   async function load() {
     try {
-      draw(await get(`/api/copies/${name}`));
+      const answer = await get(`/api/copies/${name}`);
+      if (card.dataset.name === name) draw(answer);
     } catch (problem) {
-      failed(card, problem, load);
+      if (card.dataset.name === name) failed(card, problem, load);
     }
   }
+  card.dataset.name = name;
   card.hidden = false;
   card.setAttribute("aria-label", `Changes in ${name}`);
   card.replaceChildren(h("p", { class: "quiet" }, "Loading…"));
