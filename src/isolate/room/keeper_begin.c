@@ -86,16 +86,16 @@ static int find_abilities(struct keeper *keeper, struct err *err)
     }
     if (r < 0)
         return r;
-    if (abilities->ids != ROOM_IDS_RANGE && !keeper->is_degraded)
+    if (abilities->ids == ROOM_IDS_SINGLE && !keeper->is_degraded)
         return err_set(
             err, ERR_UNSUPPORTED,
-            "without root, commands in sandboxes run under your own user id, or under 65535 others "
-            "if you have those (subuid(5), package uidmap); --allow-weaker "
-            "(GATEHOUSE_SANDBOX_ALLOW_WEAKER=true) serves them like that");
+            "without root, sandboxes need 65535 user ids of yours: install the package uidmap, and "
+            "have the administrator give you a range (subuid(5)); --allow-weaker "
+            "(GATEHOUSE_SANDBOX_ALLOW_WEAKER=true) runs their commands under your own user id");
     abilities->has_overlay = true;
     abilities->has_cgroups = reached.limits_memory && reached.limits_processes;
     abilities->limits_cpu = reached.limits_cpu;
-    abilities->is_degraded = abilities->ids != ROOM_IDS_RANGE || !abilities->has_landlock;
+    abilities->is_degraded = abilities->ids == ROOM_IDS_SINGLE || !abilities->has_landlock;
     snprintf(abilities->words, sizeof(abilities->words), "%s%s%s%s",
              abilities->ids == ROOM_IDS_SINGLE
                  ? "one user id for everything in a sandbox, the service's; "
@@ -105,15 +105,6 @@ static int find_abilities(struct keeper *keeper, struct err *err)
              abilities->has_cgroups ? "" : "no cgroups: limits apply to each process; ",
              abilities->limits_cpu ? "" : "the CPU is not limited, but has a lower priority; ");
     return 0;
-}
-
-/* Before a file is made that the user cannot remove. */
-static int refuse_shared_ids(struct err *err)
-{
-    return err_set(err, ERR_UNSUPPORTED,
-                   "without root, all sandboxes have the same user ids, those of your range in "
-                   "/etc/subuid; --allow-weaker (GATEHOUSE_SANDBOX_ALLOW_WEAKER=true) serves them "
-                   "like that");
 }
 
 /* Before the first file is made, which belongs to one of them. */
@@ -138,8 +129,6 @@ int keep_begin(struct keeper *keeper, const struct room_ask *ask, const char *pa
     keeper->is_root = geteuid() == 0;
     has_range = !keeper->is_root && keep_enter_range(keeper);
     r = keep_open_directory(keeper, path, err);
-    if (r == 0 && has_range && !ask->is_degraded)
-        r = refuse_shared_ids(err);
     if (r == 0)
         r = choose_ids(keeper, has_range, err);
     if (r < 0)

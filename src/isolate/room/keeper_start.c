@@ -97,7 +97,9 @@ static int choose_limits(const struct keeper *keeper, const struct room_ask *ask
     if (birth->disk_bytes == 0 && ask->is_in_memory)
         birth->disk_bytes = birth->limits.memory_bytes / 2;
     birth->reached.limits_disk = birth->reached.is_in_memory = ask->is_in_memory;
-    if (ask->disk_bytes > 0 && !ask->is_in_memory && !keeper->abilities.has_disk_images) {
+    /* One that was there before has the limit that it was made with, or none. */
+    if (ask->disk_bytes > 0 && !ask->is_in_memory && !keeper->abilities.has_disk_images &&
+        !keep_has_name(keeper->rooms, ask->id)) {
         if (!keeper->is_degraded)
             return err_set(err, ERR_UNSUPPORTED,
                            "disk space is limited only for files in memory on this machine");

@@ -56,7 +56,7 @@ struct room_keeper;
 
 enum room_ids {
     ROOM_IDS_RANGE,  /* a private range of user ids for each room */
-    ROOM_IDS_SHARED, /* weaker: one range for all rooms, of the service's user; with is_degraded */
+    ROOM_IDS_SHARED, /* without root: one range for all rooms, of the service's user */
     ROOM_IDS_SINGLE, /* weaker: all of a room has the service's user id; only with is_degraded */
 };
 
