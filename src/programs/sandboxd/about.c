@@ -5,7 +5,7 @@
 
 enum { METRICS_BYTES = 16 << 10 };
 
-void about_health(const struct call *call)
+void about_health(const struct api_call *call)
 {
     if (call->service->config.keeper == NULL)
         call_fail(call->exchange, 503, "the service cannot start sandboxes now");
@@ -13,7 +13,7 @@ void about_health(const struct call *call)
         call_answer_json(call->exchange, 200, STR("{\"status\":\"ok\"}"));
 }
 
-void about_metrics(const struct call *call)
+void about_metrics(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(METRICS_BYTES);
     const struct service *service = call->service;
@@ -54,7 +54,7 @@ void about_metrics(const struct call *call)
                                           .part_count = 1});
 }
 
-void about_capabilities(const struct call *call)
+void about_capabilities(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     const struct room_abilities *has;

@@ -5,8 +5,8 @@
 
 #include "programs/sandboxd/call.h"
 
-void about_health(const struct call *call);
-void about_metrics(const struct call *call);
-void about_capabilities(const struct call *call);
+void about_health(const struct api_call *call);
+void about_metrics(const struct api_call *call);
+void about_capabilities(const struct api_call *call);
 
 #endif

@@ -148,7 +148,7 @@ bool api_is_key(void *data, struct str key)
 }
 
 /* 0, or ERR_UNAUTHORIZED without a valid key. */
-static int check_key(const struct api *api, struct call *call)
+static int check_key(const struct api *api, struct api_call *call)
 {
     struct str key;
 
@@ -157,7 +157,7 @@ static int check_key(const struct api *api, struct call *call)
 }
 
 /* For a WebSocket to a toolbox. */
-static int check_ticket(struct call *call)
+static int check_ticket(struct api_call *call)
 {
     const struct sandbox *sandbox =
         previews_find_toolbox(call->service->previews, call->request, call->ids[0]);
@@ -170,13 +170,13 @@ static int check_ticket(struct call *call)
 
 /* Checks the request; the endpoint, or NULL after an answer. */
 static const struct endpoint *admit(const struct api *api, struct exchange *exchange,
-                                    struct call *call)
+                                    struct api_call *call)
 {
     const struct endpoint *endpoint;
     bool is_known;
     int r = api->has_policy ? origin_check(&api->policy, exchange_request(exchange)) : 0;
 
-    *call = (struct call){
+    *call = (struct api_call){
         .service = api->service, .exchange = exchange, .request = exchange_request(exchange)};
     if (r < 0) {
         call_fail(exchange, err_http_status(r), err_text(r));
@@ -210,7 +210,7 @@ static const struct endpoint *admit(const struct api *api, struct exchange *exch
 static void on_body(void *data, struct exchange *exchange)
 {
     const struct api *api = data;
-    struct call call;
+    struct api_call call;
     const struct endpoint *endpoint = admit(api, exchange, &call);
 
     if (endpoint != NULL)
@@ -220,7 +220,7 @@ static void on_body(void *data, struct exchange *exchange)
 void api_handle(void *data, struct exchange *exchange)
 {
     struct api *api = data;
-    struct call call;
+    struct api_call call;
     const struct endpoint *endpoint;
 
     if (!api->service->is_stopping && previews_take(api->service->previews, exchange)) {

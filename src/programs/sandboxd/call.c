@@ -62,7 +62,7 @@ static bool decode_form(struct arena *arena, struct str encoded, struct str *out
     return true;
 }
 
-bool call_query(const struct call *call, struct arena *arena, struct str name,
+bool call_query(const struct api_call *call, struct arena *arena, struct str name,
                 struct str *out_value, int *out_error)
 {
     struct str rest = call->request->query;
@@ -90,7 +90,7 @@ bool call_query(const struct call *call, struct arena *arena, struct str name,
     return is_found;
 }
 
-int call_query_bool(const struct call *call, struct str name, bool fallback, bool *out_is_true)
+int call_query_bool(const struct api_call *call, struct str name, bool fallback, bool *out_is_true)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct str value;
@@ -106,7 +106,7 @@ int call_query_bool(const struct call *call, struct str name, bool fallback, boo
     return 0;
 }
 
-const struct json_value *call_object(const struct call *call, struct arena *arena,
+const struct json_value *call_object(const struct api_call *call, struct arena *arena,
                                      bool may_be_empty)
 {
     const struct json_limits limits = {CALL_ARENA_BYTES, MAX_DEPTH};

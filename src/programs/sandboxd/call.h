@@ -22,7 +22,7 @@ enum {
 
 struct service;
 
-struct call {
+struct api_call {
     struct service *service;
     struct exchange *exchange;
     const struct http_request *request;
@@ -41,13 +41,13 @@ void call_make_uuid(char out_id[SANDBOXSTORE_ID_BYTES]);
  * The value of a parameter of the query, decoded into the arena. False if there is none;
  * ERR_INVALID_ARGUMENT in *out_error if the query is malformed.
  */
-bool call_query(const struct call *call, struct arena *arena, struct str name,
+bool call_query(const struct api_call *call, struct arena *arena, struct str name,
                 struct str *out_value, int *out_error);
 /* Same for "true" and "false"; the fallback if it is missing. */
-int call_query_bool(const struct call *call, struct str name, bool fallback, bool *out_is_true);
+int call_query_bool(const struct api_call *call, struct str name, bool fallback, bool *out_is_true);
 
 /* Parses the body as an object; an empty one is {} if allowed. Answers 400 itself on failure. */
-const struct json_value *call_object(const struct call *call, struct arena *arena,
+const struct json_value *call_object(const struct api_call *call, struct arena *arena,
                                      bool may_be_empty);
 
 /* Members that may be missing or null. False if one has the wrong type. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/sandboxd/contexts.h"
 
-const char *contexts_choose(const struct call *call, const struct json_value *object,
+const char *contexts_choose(const struct api_call *call, const struct json_value *object,
                             struct context **out_context)
 {
     struct str key = STR_EMPTY;
@@ -14,7 +14,7 @@ const char *contexts_choose(const struct call *call, const struct json_value *ob
     return *out_context == NULL ? "the build context is not here: upload it, maybe again" : NULL;
 }
 
-void contexts_put(const struct call *call)
+void contexts_put(const struct api_call *call)
 {
     struct contextcache *cache = &call->service->contexts;
     struct str body = call->request->body;

@@ -16,11 +16,11 @@ enum { CONTEXTS_MAX_BYTES = 15 << 20 }; /* of one that comes in one piece */
  * A reference to the context that the member of a request names, if it has one. What is wrong with
  * that, or NULL.
  */
-const char *contexts_choose(const struct call *call, const struct json_value *object,
+const char *contexts_choose(const struct api_call *call, const struct json_value *object,
                             struct context **out_context);
 
 /* ---- endpoint ---- */
 
-void contexts_put(const struct call *call);
+void contexts_put(const struct api_call *call);
 
 #endif

@@ -29,7 +29,7 @@ struct endpoint {
     const char *path; /* "*" is an id; "**" at the end is anything below, also nothing */
     enum endpoint_access access;
     size_t max_body_bytes;
-    void (*handle)(const struct call *call);
+    void (*handle)(const struct api_call *call);
 };
 
 struct endpoint_table {

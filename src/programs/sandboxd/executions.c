@@ -478,7 +478,7 @@ static struct execution *find(const struct sandbox *sandbox, struct str id)
 }
 
 /* The sandbox of the request; NULL after a 404. */
-static struct sandbox *find_sandbox(const struct call *call)
+static struct sandbox *find_sandbox(const struct api_call *call)
 {
     struct sandbox *sandbox = service_find(call->service, call->ids[0], call->owner);
 
@@ -547,7 +547,7 @@ static void take_additions(struct execution *execution, const struct json_value 
     memcpy(execution->shown, text.ptr, text.len);
 }
 
-static void start(const struct call *call, bool is_plain)
+static void start(const struct api_call *call, bool is_plain)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct sandbox *sandbox = find_sandbox(call);
@@ -590,12 +590,12 @@ static void start(const struct call *call, bool is_plain)
     run_begin(&execution->run);
 }
 
-void executions_start(const struct call *call)
+void executions_start(const struct api_call *call)
 {
     start(call, false);
 }
 
-void executions_start_plain(const struct call *call)
+void executions_start_plain(const struct api_call *call)
 {
     start(call, true);
 }
@@ -628,7 +628,7 @@ static void answer_events(const struct execution *execution, struct exchange *ex
                                                     .part_count = 1});
 }
 
-void executions_follow(const struct call *call)
+void executions_follow(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct sandbox *sandbox = find_sandbox(call);
@@ -681,7 +681,7 @@ static void forget(struct execution *execution)
     kill_and_free(execution);
 }
 
-void executions_remove(const struct call *call)
+void executions_remove(const struct api_call *call)
 {
     struct sandbox *sandbox = find_sandbox(call);
     struct execution *execution;
@@ -696,7 +696,7 @@ void executions_remove(const struct call *call)
 
 /* ---- our additions ---- */
 
-void executions_list(const struct call *call)
+void executions_list(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct sandbox *sandbox = find_sandbox(call);
@@ -727,7 +727,7 @@ void executions_list(const struct call *call)
 }
 
 /* The execution of the request, which has input; NULL after an answer. */
-static struct execution *find_fed(const struct call *call)
+static struct execution *find_fed(const struct api_call *call)
 {
     struct sandbox *sandbox = find_sandbox(call);
     struct execution *execution = sandbox != NULL ? find(sandbox, call->ids[1]) : NULL;
@@ -745,7 +745,7 @@ static struct execution *find_fed(const struct call *call)
     return execution;
 }
 
-void executions_input(const struct call *call)
+void executions_input(const struct api_call *call)
 {
     struct execution *execution = find_fed(call);
     struct input *input;
@@ -768,7 +768,7 @@ void executions_input(const struct call *call)
     feed(execution);
 }
 
-void executions_resize(const struct call *call)
+void executions_resize(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct execution *execution = find_fed(call);

@@ -29,14 +29,14 @@ enum {
 
 /* ---- endpoints ---- */
 
-void executions_start(const struct call *call);
-void executions_start_plain(const struct call *call);
-void executions_follow(const struct call *call);
-void executions_remove(const struct call *call);
+void executions_start(const struct api_call *call);
+void executions_start_plain(const struct api_call *call);
+void executions_follow(const struct api_call *call);
+void executions_remove(const struct api_call *call);
 /* Additions of ours to the API. */
-void executions_list(const struct call *call);
-void executions_input(const struct call *call);
-void executions_resize(const struct call *call);
+void executions_list(const struct api_call *call);
+void executions_input(const struct api_call *call);
+void executions_resize(const struct api_call *call);
 
 /* ---- for the service ---- */
 

@@ -338,7 +338,8 @@ static bool take_path(struct str given, char out_path[ROOM_PATH_BYTES])
 }
 
 /* The path of the query; false after a 400. */
-static bool read_path(const struct call *call, const char *fallback, char out_path[ROOM_PATH_BYTES])
+static bool read_path(const struct api_call *call, const char *fallback,
+                      char out_path[ROOM_PATH_BYTES])
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct str path = fallback != NULL ? str_from(fallback) : STR_EMPTY;
@@ -351,7 +352,8 @@ static bool read_path(const struct call *call, const char *fallback, char out_pa
     return false;
 }
 
-static bool read_bool(const struct call *call, const char *name, bool fallback, bool *out_is_true)
+static bool read_bool(const struct api_call *call, const char *name, bool fallback,
+                      bool *out_is_true)
 {
     if (call_query_bool(call, str_from(name), fallback, out_is_true) == 0)
         return true;
@@ -359,7 +361,7 @@ static bool read_bool(const struct call *call, const char *name, bool fallback, 
     return false;
 }
 
-static struct file_op *new_op(const struct call *call, enum work work)
+static struct file_op *new_op(const struct api_call *call, enum work work)
 {
     struct file_op *op = calloc(1, sizeof(*op));
 
@@ -376,7 +378,7 @@ static struct file_op *new_op(const struct call *call, enum work work)
 }
 
 /* Answers by itself if it is not wanted. */
-static void run(const struct call *call, struct file_op *op, bool is_right)
+static void run(const struct api_call *call, struct file_op *op, bool is_right)
 {
     struct sandbox *sandbox;
 
@@ -393,7 +395,7 @@ static void run(const struct call *call, struct file_op *op, bool is_right)
     service_use(sandbox, &op->use);
 }
 
-void files_write(const struct call *call)
+void files_write(const struct api_call *call)
 {
     struct file_op *op = new_op(call, WRITE);
     bool replaces = true;
@@ -409,7 +411,7 @@ void files_write(const struct call *call)
     run(call, op, is_right);
 }
 
-void files_append(const struct call *call)
+void files_append(const struct api_call *call)
 {
     struct file_op *op = new_op(call, WRITE);
 
@@ -419,7 +421,7 @@ void files_append(const struct call *call)
     run(call, op, read_path(call, NULL, op->path));
 }
 
-void files_list(const struct call *call)
+void files_list(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct file_op *op = new_op(call, LIST);
@@ -442,7 +444,7 @@ void files_list(const struct call *call)
     run(call, op, is_right);
 }
 
-void files_remove(const struct call *call)
+void files_remove(const struct api_call *call)
 {
     struct file_op *op = new_op(call, REMOVE);
     bool is_recursive = false;
@@ -459,7 +461,7 @@ void files_remove(const struct call *call)
     run(call, op, is_right);
 }
 
-void files_read(const struct call *call)
+void files_read(const struct api_call *call)
 {
     struct file_op *op = new_op(call, READ);
 
@@ -468,7 +470,7 @@ void files_read(const struct call *call)
 }
 
 /* False after a 400. */
-static bool read_pair(const struct call *call, struct file_op *op)
+static bool read_pair(const struct api_call *call, struct file_op *op)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     const struct json_value *object = call_object(call, &arena, false);
@@ -493,7 +495,7 @@ static bool read_pair(const struct call *call, struct file_op *op)
     return true;
 }
 
-void files_copy(const struct call *call)
+void files_copy(const struct api_call *call)
 {
     struct file_op *op = new_op(call, COPY);
 
@@ -501,7 +503,7 @@ void files_copy(const struct call *call)
         run(call, op, read_pair(call, op));
 }
 
-void files_move(const struct call *call)
+void files_move(const struct api_call *call)
 {
     struct file_op *op = new_op(call, MOVE);
 
@@ -509,7 +511,7 @@ void files_move(const struct call *call)
         run(call, op, read_pair(call, op));
 }
 
-void files_mkdir(const struct call *call)
+void files_mkdir(const struct api_call *call)
 {
     struct file_op *op = new_op(call, MKDIR);
 
@@ -520,7 +522,7 @@ void files_mkdir(const struct call *call)
         read_path(call, NULL, op->path) && read_bool(call, "recursive", false, &op->is_recursive));
 }
 
-void files_stat(const struct call *call)
+void files_stat(const struct api_call *call)
 {
     struct file_op *op = new_op(call, STAT);
 

@@ -10,14 +10,14 @@ enum {
     FILES_MAX_REQUEST_BYTES = 64 << 10, /* with two paths */
 };
 
-void files_write(const struct call *call);
-void files_append(const struct call *call);
-void files_list(const struct call *call);
-void files_remove(const struct call *call);
-void files_read(const struct call *call);
-void files_copy(const struct call *call);
-void files_move(const struct call *call);
-void files_mkdir(const struct call *call);
-void files_stat(const struct call *call);
+void files_write(const struct api_call *call);
+void files_append(const struct api_call *call);
+void files_list(const struct api_call *call);
+void files_remove(const struct api_call *call);
+void files_read(const struct api_call *call);
+void files_copy(const struct api_call *call);
+void files_move(const struct api_call *call);
+void files_mkdir(const struct api_call *call);
+void files_stat(const struct api_call *call);
 
 #endif

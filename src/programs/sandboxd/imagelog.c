@@ -123,7 +123,8 @@ static void on_built(void *data, const struct err *err, struct str text, const c
     (void)send_events(log);
 }
 
-static void build(const struct call *call, const struct json_value *steps, struct context *context)
+static void build(const struct api_call *call, const struct json_value *steps,
+                  struct context *context)
 {
     struct imagelog *log = calloc(1, sizeof(*log));
 
@@ -148,7 +149,7 @@ static void build(const struct call *call, const struct json_value *steps, struc
     (void)send_events(log);
 }
 
-void images_create(const struct call *call)
+void images_create(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     const struct json_value *object = call_object(call, &arena, false);

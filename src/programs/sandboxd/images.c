@@ -234,7 +234,7 @@ static void write_image(struct json_writer *json, const struct images *images,
     json_end_object(json);
 }
 
-void images_list(const struct call *call)
+void images_list(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     const struct images *images = call->service->images;
@@ -252,7 +252,7 @@ void images_list(const struct call *call)
     call_answer_written(call->exchange, 200, &json, &out);
 }
 
-static struct layer *find_image(const struct call *call)
+static struct layer *find_image(const struct api_call *call)
 {
     if (images_has(call->service->images, call->ids[0], call->owner))
         return map_get(&call->service->images->layers, call->ids[0]);
@@ -260,7 +260,7 @@ static struct layer *find_image(const struct call *call)
     return NULL;
 }
 
-void images_get(const struct call *call)
+void images_get(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     const struct layer *layer = find_image(call);
@@ -273,7 +273,7 @@ void images_get(const struct call *call)
     call_answer_written(call->exchange, 200, &json, &out);
 }
 
-void images_remove(const struct call *call)
+void images_remove(const struct api_call *call)
 {
     struct images *images = call->service->images;
     struct layer *layer = find_image(call);

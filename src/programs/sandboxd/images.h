@@ -72,9 +72,9 @@ void images_evict(struct images *images);
 /* ---- endpoints ---- */
 
 /* Builds an image and sends what happens as it happens; imagelog.c. */
-void images_create(const struct call *call);
-void images_list(const struct call *call);
-void images_get(const struct call *call);
-void images_remove(const struct call *call);
+void images_create(const struct api_call *call);
+void images_list(const struct api_call *call);
+void images_get(const struct api_call *call);
+void images_remove(const struct api_call *call);
 
 #endif

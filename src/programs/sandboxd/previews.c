@@ -268,7 +268,7 @@ struct str previews_shown(struct str target)
 
 /* ---- URLs ---- */
 
-static int write_url(const struct call *call, uint16_t port, const char *who,
+static int write_url(const struct api_call *call, uint16_t port, const char *who,
                      char out_url[URL_BYTES])
 {
     const struct previews *previews = call->service->previews;
@@ -284,7 +284,7 @@ static int write_url(const struct call *call, uint16_t port, const char *who,
 }
 
 /* NULL after an answer. */
-static struct sandbox *find_port(const struct call *call, uint16_t *out_port)
+static struct sandbox *find_port(const struct api_call *call, uint16_t *out_port)
 {
     struct sandbox *sandbox = service_find_named(call->service, call->ids[0], call->owner);
 
@@ -297,7 +297,7 @@ static struct sandbox *find_port(const struct call *call, uint16_t *out_port)
     return NULL;
 }
 
-static void answer_url(const struct call *call, const struct sandbox *sandbox, uint16_t port,
+static void answer_url(const struct api_call *call, const struct sandbox *sandbox, uint16_t port,
                        bool shows_port, const char *ticket, const char *who)
 {
     cleanup_buf struct buf out = BUF_INIT(ANSWER_BYTES);
@@ -320,7 +320,7 @@ static void answer_url(const struct call *call, const struct sandbox *sandbox, u
     call_answer_written(call->exchange, 200, &json, &out);
 }
 
-static void tell_url(const struct call *call)
+static void tell_url(const struct api_call *call)
 {
     char ticket[TICKETS_SANDBOX_BYTES];
     uint16_t port;
@@ -335,7 +335,7 @@ static void tell_url(const struct call *call)
     answer_url(call, sandbox, port, false, ticket, sandbox->record.id);
 }
 
-static void sign_url(const struct call *call)
+static void sign_url(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     const int64_t now_s = loop_wall_ms(call->service->config.loop) / 1000;
@@ -393,7 +393,7 @@ static int add_revoked(struct previews *previews, struct str ticket, int64_t unt
     return 0;
 }
 
-static void expire_url(const struct call *call)
+static void expire_url(const struct api_call *call)
 {
     struct previews *previews = call->service->previews;
     const int64_t now_s = loop_wall_ms(call->service->config.loop) / 1000;

@@ -139,7 +139,7 @@ static const char *read_network(const struct json_value *policy)
     return NULL;
 }
 
-static const char *read_record(const struct call *call, const struct json_value *object,
+static const char *read_record(const struct api_call *call, const struct json_value *object,
                                struct sandboxstore_sandbox *record)
 {
     struct str id = STR_EMPTY;
@@ -204,7 +204,7 @@ static void on_built(void *data, const struct err *err, struct str log, const ch
 }
 
 /* It has an id that is there already: 200, 409, or 503 while it is being deleted. */
-static void answer_existing(const struct call *call, struct sandbox *sandbox,
+static void answer_existing(const struct api_call *call, struct sandbox *sandbox,
                             struct creation *creation)
 {
     if (strcmp(sandbox->record.owner, call->owner) != 0)
@@ -228,7 +228,7 @@ static struct context *steal_context(struct context **context)
     return taken;
 }
 
-void sandboxes_create(const struct call *call)
+void sandboxes_create(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     const struct json_value *object = call_object(call, &arena, true);
@@ -287,7 +287,7 @@ void sandboxes_create(const struct call *call)
 
 /* ---- the others ---- */
 
-void sandboxes_list(const struct call *call)
+void sandboxes_list(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct list *order = &call->service->order;
@@ -305,7 +305,7 @@ void sandboxes_list(const struct call *call)
     call_answer_written(call->exchange, 200, &json, &out);
 }
 
-void sandboxes_get(const struct call *call)
+void sandboxes_get(const struct api_call *call)
 {
     const struct sandbox *sandbox = service_find(call->service, call->ids[0], call->owner);
 
@@ -332,7 +332,7 @@ static void on_removed(void *data, struct sandbox *sandbox, const struct err *er
     free(removal);
 }
 
-void sandboxes_remove(const struct call *call)
+void sandboxes_remove(const struct api_call *call)
 {
     struct sandbox *sandbox = service_find(call->service, call->ids[0], call->owner);
     struct removal *removal = sandbox != NULL ? calloc(1, sizeof(*removal)) : NULL;
@@ -391,7 +391,7 @@ static void on_used(void *data, const struct err *err, const struct room_usage *
 }
 
 /* Looking wakes nothing, and is no activity. */
-void sandboxes_stats(const struct call *call)
+void sandboxes_stats(const struct api_call *call)
 {
     struct sandbox *sandbox = service_find(call->service, call->ids[0], call->owner);
     struct look *look;

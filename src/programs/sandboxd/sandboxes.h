@@ -15,10 +15,10 @@ bool sandboxes_check_quota(struct service *service, const char *owner, struct ex
 
 /* ---- endpoints ---- */
 
-void sandboxes_create(const struct call *call);
-void sandboxes_list(const struct call *call);
-void sandboxes_get(const struct call *call);
-void sandboxes_remove(const struct call *call);
-void sandboxes_stats(const struct call *call);
+void sandboxes_create(const struct api_call *call);
+void sandboxes_list(const struct api_call *call);
+void sandboxes_get(const struct api_call *call);
+void sandboxes_remove(const struct api_call *call);
+void sandboxes_stats(const struct api_call *call);
 
 #endif

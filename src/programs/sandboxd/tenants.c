@@ -9,12 +9,12 @@
 
 enum { KEY_CHARS = 32, MOST_SANDBOXES = 1000000 };
 
-static int64_t now_s(const struct call *call)
+static int64_t now_s(const struct api_call *call)
 {
     return loop_wall_ms(call->service->config.loop) / 1000;
 }
 
-static void fail_store(const struct call *call, int error)
+static void fail_store(const struct api_call *call, int error)
 {
     call_fail(call->exchange, err_http_status(error), err_text(error));
 }
@@ -61,8 +61,8 @@ static void write_key_item(void *data, const struct sandboxstore_key *key)
 
 /* ---- tenants ---- */
 
-static int make_key(const struct call *call, const char *tenant, struct sandboxstore_key *out_key,
-                    struct secret *out_secret)
+static int make_key(const struct api_call *call, const char *tenant,
+                    struct sandboxstore_key *out_key, struct secret *out_secret)
 {
     unsigned char digest[SHA256_BYTES];
     struct sha256 hash;
@@ -112,7 +112,7 @@ static const char *read_tenant(const struct json_value *object, struct sandboxst
     return NULL;
 }
 
-void tenants_create(const struct call *call)
+void tenants_create(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
@@ -155,7 +155,7 @@ void tenants_create(const struct call *call)
     call_answer_written(call->exchange, 201, &json, &out);
 }
 
-void tenants_list(const struct call *call)
+void tenants_list(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct json_writer json;
@@ -172,7 +172,7 @@ void tenants_list(const struct call *call)
 }
 
 /* False after a 404: there is no such tenant. */
-static bool find(const struct call *call, struct sandboxstore_tenant *out_tenant)
+static bool find(const struct api_call *call, struct sandboxstore_tenant *out_tenant)
 {
     int r = sandboxstore_get_tenant(call->service->config.store, call->ids[0], out_tenant);
 
@@ -183,7 +183,7 @@ static bool find(const struct call *call, struct sandboxstore_tenant *out_tenant
     return r == 0;
 }
 
-void tenants_get(const struct call *call)
+void tenants_get(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct sandboxstore_tenant tenant;
@@ -196,7 +196,7 @@ void tenants_get(const struct call *call)
     call_answer_written(call->exchange, 200, &json, &out);
 }
 
-void tenants_remove(const struct call *call)
+void tenants_remove(const struct api_call *call)
 {
     struct sandboxstore_tenant tenant;
     int r;
@@ -218,7 +218,7 @@ void tenants_remove(const struct call *call)
 
 /* ---- keys ---- */
 
-void tenants_create_key(const struct call *call)
+void tenants_create_key(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     cleanup_secret struct secret secret = SECRET_INIT;
@@ -239,7 +239,7 @@ void tenants_create_key(const struct call *call)
     call_answer_written(call->exchange, 201, &json, &out);
 }
 
-void tenants_list_keys(const struct call *call)
+void tenants_list_keys(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct sandboxstore_tenant tenant;
@@ -258,7 +258,7 @@ void tenants_list_keys(const struct call *call)
         call_answer_written(call->exchange, 200, &json, &out);
 }
 
-void tenants_remove_key(const struct call *call)
+void tenants_remove_key(const struct api_call *call)
 {
     struct sandboxstore_tenant tenant;
     int r;

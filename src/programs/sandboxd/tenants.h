@@ -7,12 +7,12 @@
 
 enum { TENANTS_MAX_BODY_BYTES = 16 << 10 };
 
-void tenants_create(const struct call *call);
-void tenants_list(const struct call *call);
-void tenants_get(const struct call *call);
-void tenants_remove(const struct call *call);
-void tenants_create_key(const struct call *call);
-void tenants_list_keys(const struct call *call);
-void tenants_remove_key(const struct call *call);
+void tenants_create(const struct api_call *call);
+void tenants_list(const struct api_call *call);
+void tenants_get(const struct api_call *call);
+void tenants_remove(const struct api_call *call);
+void tenants_create_key(const struct api_call *call);
+void tenants_list_keys(const struct api_call *call);
+void tenants_remove_key(const struct api_call *call);
 
 #endif

@@ -218,7 +218,7 @@ static void take_resources(struct creation *creation)
         record->memory_mb = snapshot->record.memory_gb * DAYTONA_MB_PER_GB;
 }
 
-static struct creation *new_creation(const struct call *call)
+static struct creation *new_creation(const struct api_call *call)
 {
     struct creation *creation = calloc(1, sizeof(*creation));
 
@@ -238,7 +238,7 @@ static struct creation *new_creation(const struct call *call)
     return creation;
 }
 
-void daytona_create(const struct call *call)
+void daytona_create(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     const struct json_value *object = call_object(call, &arena, true);

@@ -368,7 +368,7 @@ static void begin(struct download *download)
 }
 
 /* NULL after an answer. */
-static struct download *new_download(const struct call *call, const struct sandbox *sandbox)
+static struct download *new_download(const struct api_call *call, const struct sandbox *sandbox)
 {
     struct download *download = sandbox != NULL ? calloc(1, sizeof(*download)) : NULL;
 
@@ -390,7 +390,7 @@ static struct download *new_download(const struct call *call, const struct sandb
     return download;
 }
 
-void dfiles_download(const struct call *call)
+void dfiles_download(const struct api_call *call)
 {
     struct download *download = new_download(call, toolbox_find(call));
     const struct json_value *object;
@@ -408,7 +408,7 @@ void dfiles_download(const struct call *call)
         begin(download);
 }
 
-void dfiles_download_one(const struct call *call)
+void dfiles_download_one(const struct api_call *call)
 {
     char path[ROOM_PATH_BYTES];
     struct sandbox *sandbox =

@@ -98,7 +98,8 @@ static void on_ready(void *data, struct sandbox *sandbox, const struct err *err)
     }
 }
 
-static struct request *new_request(const struct call *call, int (*begin)(struct request *request))
+static struct request *new_request(const struct api_call *call,
+                                   int (*begin)(struct request *request))
 {
     struct request *request = calloc(1, sizeof(*request));
 
@@ -114,7 +115,7 @@ static struct request *new_request(const struct call *call, int (*begin)(struct 
 }
 
 /* `is_right`: else it was answered. */
-static void start(const struct call *call, struct request *request, bool is_right)
+static void start(const struct api_call *call, struct request *request, bool is_right)
 {
     struct sandbox *sandbox = is_right ? toolbox_find(call) : NULL;
 
@@ -232,7 +233,7 @@ static int begin_list(struct request *request)
                           request);
 }
 
-void dfiles_list(const struct call *call)
+void dfiles_list(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct request *request = new_request(call, begin_list);
@@ -275,7 +276,7 @@ static int begin_stat(struct request *request)
     return room_file_stat(request->sandbox->room, request->path, on_statted, request);
 }
 
-void dfiles_info(const struct call *call)
+void dfiles_info(const struct api_call *call)
 {
     struct request *request = new_request(call, begin_stat);
 
@@ -301,7 +302,7 @@ static bool parse_mode(struct str text, unsigned *out_mode)
 }
 
 /* False after a 400. */
-static bool read_mode(const struct call *call, struct request *request)
+static bool read_mode(const struct api_call *call, struct request *request)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct str text;
@@ -407,7 +408,7 @@ static int begin_folder(struct request *request)
     return room_file_mkdir(request->sandbox->room, request->path, true, on_folder, request);
 }
 
-void dfiles_make_folder(const struct call *call)
+void dfiles_make_folder(const struct api_call *call)
 {
     struct request *request = new_request(call, begin_folder);
 
@@ -419,7 +420,7 @@ void dfiles_make_folder(const struct call *call)
 }
 
 /* "user:group" of the query, empty if it has neither; false after a 400. */
-static bool read_owner(const struct call *call, char out_owner[2 * MOST_OWNER_BYTES + 2])
+static bool read_owner(const struct api_call *call, char out_owner[2 * MOST_OWNER_BYTES + 2])
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct str owner = STR_EMPTY;
@@ -440,7 +441,7 @@ static bool read_owner(const struct call *call, char out_owner[2 * MOST_OWNER_BY
     return true;
 }
 
-void dfiles_set_permissions(const struct call *call)
+void dfiles_set_permissions(const struct api_call *call)
 {
     struct request request = {.mode = 0};
     char owner[2 * MOST_OWNER_BYTES + 2];
@@ -470,7 +471,7 @@ static int begin_remove(struct request *request)
                             request);
 }
 
-void dfiles_remove(const struct call *call)
+void dfiles_remove(const struct api_call *call)
 {
     struct request *request = new_request(call, begin_remove);
     bool is_recursive = false;
@@ -494,7 +495,7 @@ static int begin_move(struct request *request)
                           ROOM_FILE_RECURSIVE | ROOM_FILE_REPLACE, on_done, request);
 }
 
-void dfiles_move(const struct call *call)
+void dfiles_move(const struct api_call *call)
 {
     struct request *request = new_request(call, begin_move);
 

@@ -16,19 +16,19 @@ int dfiles_status(const struct err *err);
 const char *dfiles_code(const struct err *err); /* may be NULL */
 void dfiles_fail(struct exchange *exchange, const struct err *err);
 
-void dfiles_list(const struct call *call);
-void dfiles_info(const struct call *call);
-void dfiles_make_folder(const struct call *call);
-void dfiles_remove(const struct call *call);
-void dfiles_move(const struct call *call);
-void dfiles_set_permissions(const struct call *call);
-void dfiles_find(const struct call *call);   /* lines that have a text */
-void dfiles_search(const struct call *call); /* files whose name fits a pattern */
-void dfiles_replace(const struct call *call);
-void dfiles_upload(const struct call *call);
-void dfiles_download(const struct call *call);
+void dfiles_list(const struct api_call *call);
+void dfiles_info(const struct api_call *call);
+void dfiles_make_folder(const struct api_call *call);
+void dfiles_remove(const struct api_call *call);
+void dfiles_move(const struct api_call *call);
+void dfiles_set_permissions(const struct api_call *call);
+void dfiles_find(const struct api_call *call);   /* lines that have a text */
+void dfiles_search(const struct api_call *call); /* files whose name fits a pattern */
+void dfiles_replace(const struct api_call *call);
+void dfiles_upload(const struct api_call *call);
+void dfiles_download(const struct api_call *call);
 /* One file, of the path in the query. */
-void dfiles_upload_one(const struct call *call);
-void dfiles_download_one(const struct call *call);
+void dfiles_upload_one(const struct api_call *call);
+void dfiles_download_one(const struct api_call *call);
 
 #endif

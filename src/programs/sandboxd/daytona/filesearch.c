@@ -77,7 +77,7 @@ static void on_searched(void *data, struct exchange *exchange, const struct tool
 }
 
 /* Runs the words, of which "@path" and "@pattern" are the query's. */
-static void run_search(const struct call *call, const char *const *words, toolbox_done *done)
+static void run_search(const struct api_call *call, const char *const *words, toolbox_done *done)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     char path[ROOM_PATH_BYTES];
@@ -118,7 +118,7 @@ static void run_search(const struct call *call, const char *const *words, toolbo
     tool_start(tool);
 }
 
-void dfiles_find(const struct call *call)
+void dfiles_find(const struct api_call *call)
 {
     static const char *const words[MOST_WORDS] = {"grep", "-rsnIZF", "-e", "@pattern",
                                                   "--",   "@path",   NULL};
@@ -126,7 +126,7 @@ void dfiles_find(const struct call *call)
     run_search(call, words, on_found);
 }
 
-void dfiles_search(const struct call *call)
+void dfiles_search(const struct api_call *call)
 {
     static const char *const words[MOST_WORDS] = {"find",  "@path",    "-mindepth", "1",
                                                   "-name", "@pattern", "-print0",   NULL};
@@ -312,7 +312,7 @@ static const char *read_replacement(const struct json_value *object,
     return NULL;
 }
 
-void dfiles_replace(const struct call *call)
+void dfiles_replace(const struct api_call *call)
 {
     struct sandbox *sandbox = toolbox_find(call);
     struct replacement *replacement = sandbox != NULL ? calloc(1, sizeof(*replacement)) : NULL;

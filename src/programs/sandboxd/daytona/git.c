@@ -41,7 +41,7 @@ struct step {
 struct job {
     unsigned refs;
     const struct operation *operation;
-    const struct call *call; /* while it is prepared */
+    const struct api_call *call; /* while it is prepared */
     const struct json_value *object;
     struct sandbox *sandbox;
     struct arena arena;
@@ -655,7 +655,7 @@ static void prepare(struct job *job)
     end_words(job);
 }
 
-static void do_git(const struct call *call, const struct operation *operation)
+static void do_git(const struct api_call *call, const struct operation *operation)
 {
     struct sandbox *sandbox = toolbox_find(call);
     struct job *job = sandbox != NULL ? calloc(1, sizeof(*job)) : NULL;
@@ -686,7 +686,7 @@ static void do_git(const struct call *call, const struct operation *operation)
 /* ---- endpoints ---- */
 
 #define OPERATION(name, path, preparation, writer, code)                                           \
-    static void name(const struct call *call)                                                      \
+    static void name(const struct api_call *call)                                                  \
     {                                                                                              \
         static const struct operation operation = {path, preparation, writer, code};               \
                                                                                                    \

@@ -53,7 +53,7 @@ static bool is_listed(const struct sandbox *sandbox, const struct filter *filter
            has_labels(sandbox, filter->labels);
 }
 
-static bool read_number(const struct call *call, struct arena *arena, struct str name,
+static bool read_number(const struct api_call *call, struct arena *arena, struct str name,
                         int64_t least, int64_t most, int64_t *out_number)
 {
     struct str text;
@@ -68,7 +68,7 @@ static bool read_number(const struct call *call, struct arena *arena, struct str
 }
 
 /* The values of a parameter that may be given several times, each with a comma behind it. */
-static bool read_states(const struct call *call, struct arena *arena, struct str *out_states)
+static bool read_states(const struct api_call *call, struct arena *arena, struct str *out_states)
 {
     cleanup_buf struct buf all = BUF_INIT(HTTP_MAX_LINE_BYTES);
     struct str rest = call->request->query;
@@ -91,7 +91,8 @@ static bool read_states(const struct call *call, struct arena *arena, struct str
 }
 
 /* What is wrong with the query, or NULL. */
-static const char *read_filter(const struct call *call, struct arena *arena, struct filter *filter)
+static const char *read_filter(const struct api_call *call, struct arena *arena,
+                               struct filter *filter)
 {
     struct str labels = STR_EMPTY;
     int error = 0;
@@ -113,7 +114,7 @@ static const char *read_filter(const struct call *call, struct arena *arena, str
 }
 
 /* The next older one of the owner that the filter lets through; NULL at the end. */
-static struct sandbox *next_listed(const struct call *call, const struct filter *filter,
+static struct sandbox *next_listed(const struct api_call *call, const struct filter *filter,
                                    struct list *after)
 {
     struct list *order = &call->service->order;
@@ -128,7 +129,7 @@ static struct sandbox *next_listed(const struct call *call, const struct filter 
     return NULL;
 }
 
-void daytona_list(const struct call *call)
+void daytona_list(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
@@ -172,7 +173,7 @@ void daytona_list(const struct call *call)
     call_answer_written(call->exchange, 200, &json, &out);
 }
 
-void daytona_list_pages(const struct call *call)
+void daytona_list_pages(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);

@@ -9,7 +9,7 @@ enum { MOST_WORDS = 1024, FIRST_WORDS = 8 };
 
 /* ---- directories ---- */
 
-static void answer_dir(const struct call *call, const char *path)
+static void answer_dir(const struct api_call *call, const char *path)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct json_writer json;
@@ -21,7 +21,7 @@ static void answer_dir(const struct call *call, const char *path)
     toolbox_answer_json(call->exchange, &json, &out);
 }
 
-void toolbox_work_dir(const struct call *call)
+void toolbox_work_dir(const struct api_call *call)
 {
     const struct sandbox *sandbox = toolbox_find(call);
     const char *path = NULL;
@@ -32,7 +32,7 @@ void toolbox_work_dir(const struct call *call)
     answer_dir(call, path != NULL ? path : ROOM_HOME);
 }
 
-void toolbox_home_dir(const struct call *call)
+void toolbox_home_dir(const struct api_call *call)
 {
     if (toolbox_find(call) != NULL)
         answer_dir(call, ROOM_HOME);
@@ -86,7 +86,7 @@ static const char *read_env_change(const struct json_value *object, struct arena
 }
 
 /* For commands that begin later, until the sandbox stops. */
-void toolbox_set_env(const struct call *call)
+void toolbox_set_env(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     cleanup_buf struct buf merged = BUF_INIT(CALL_ARENA_BYTES);
@@ -175,7 +175,7 @@ static const char *read_common(const struct json_value *object, struct tool *too
 }
 
 /* The request's sandbox and fields; NULL after an answer. */
-static struct tool *begin(const struct call *call, struct arena *arena, toolbox_done *done,
+static struct tool *begin(const struct api_call *call, struct arena *arena, toolbox_done *done,
                           const struct json_value **out_object)
 {
     struct sandbox *sandbox = toolbox_find(call);
@@ -211,7 +211,7 @@ static struct str unwrap(struct str command)
                : command;
 }
 
-void toolbox_execute(const struct call *call)
+void toolbox_execute(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     const struct json_value *object;
@@ -296,7 +296,7 @@ static const char *read_code(const struct json_value *object, struct tool *tool)
     return NULL;
 }
 
-void toolbox_run_code(const struct call *call)
+void toolbox_run_code(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     const struct json_value *object;

@@ -183,7 +183,7 @@ static struct pty *find(const struct sandbox *sandbox, struct str id)
 }
 
 /* NULL after a 404. */
-static struct pty *find_pty(const struct call *call)
+static struct pty *find_pty(const struct api_call *call)
 {
     struct sandbox *sandbox = toolbox_find(call);
     struct pty *pty = sandbox != NULL ? find(sandbox, call->ids[1]) : NULL;
@@ -226,7 +226,7 @@ static const char *apply_wish(struct pty *pty, const struct wish *wish)
 }
 
 /* NULL after an answer. */
-static struct pty *new_pty(const struct call *call, struct sandbox *sandbox,
+static struct pty *new_pty(const struct api_call *call, struct sandbox *sandbox,
                            const struct wish *wish)
 {
     struct pty *pty;
@@ -261,7 +261,7 @@ static struct pty *new_pty(const struct call *call, struct sandbox *sandbox,
     return NULL;
 }
 
-void pty_create(const struct call *call)
+void pty_create(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
@@ -315,7 +315,7 @@ static void write_pty(struct json_writer *json, const struct pty *pty)
     json_end_object(json);
 }
 
-void pty_list(const struct call *call)
+void pty_list(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     const struct sandbox *sandbox = toolbox_find(call);
@@ -334,7 +334,7 @@ void pty_list(const struct call *call)
     toolbox_answer_json(call->exchange, &json, &out);
 }
 
-static void answer_pty(const struct call *call, const struct pty *pty)
+static void answer_pty(const struct api_call *call, const struct pty *pty)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct json_writer json;
@@ -344,7 +344,7 @@ static void answer_pty(const struct call *call, const struct pty *pty)
     toolbox_answer_json(call->exchange, &json, &out);
 }
 
-void pty_get(const struct call *call)
+void pty_get(const struct api_call *call)
 {
     const struct pty *pty = find_pty(call);
 
@@ -352,7 +352,7 @@ void pty_get(const struct call *call)
         answer_pty(call, pty);
 }
 
-void pty_remove(const struct call *call)
+void pty_remove(const struct api_call *call)
 {
     struct pty *pty = find_pty(call);
 
@@ -362,7 +362,7 @@ void pty_remove(const struct call *call)
     call_answer_json(call->exchange, 200, STR("{}"));
 }
 
-void pty_resize(const struct call *call)
+void pty_resize(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct pty *pty = find_pty(call);
@@ -386,7 +386,7 @@ void pty_resize(const struct call *call)
 }
 
 /* Connects the client; the terminal may be gone afterwards. */
-static void connect_client(const struct call *call, struct pty *pty)
+static void connect_client(const struct api_call *call, struct pty *pty)
 {
     const struct websocket_limits limits = {.max_message_bytes = MESSAGE_BYTES,
                                             .max_queue_bytes = QUEUE_BYTES};
@@ -414,7 +414,7 @@ static void connect_client(const struct call *call, struct pty *pty)
     start(pty);
 }
 
-void pty_connect(const struct call *call)
+void pty_connect(const struct api_call *call)
 {
     struct pty *pty = find_pty(call);
 
@@ -447,7 +447,7 @@ static bool read_env(const struct http_request *request, struct arena *arena,
                                       out_env, NULL) == 0;
 }
 
-static bool read_number(const struct call *call, struct arena *arena, struct str name,
+static bool read_number(const struct api_call *call, struct arena *arena, struct str name,
                         int64_t *out_number)
 {
     struct str text;
@@ -457,7 +457,7 @@ static bool read_number(const struct call *call, struct arena *arena, struct str
                                                          : str_to_int64(text, out_number);
 }
 
-void pty_create_and_connect(const struct call *call)
+void pty_create_and_connect(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct sandbox *sandbox = toolbox_find(call);

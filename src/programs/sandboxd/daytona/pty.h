@@ -17,12 +17,12 @@ void pty_forget_all(struct sandbox *sandbox);
 
 /* ---- endpoints ---- */
 
-void pty_create(const struct call *call);
-void pty_list(const struct call *call);
-void pty_get(const struct call *call);
-void pty_remove(const struct call *call);
-void pty_resize(const struct call *call);
-void pty_connect(const struct call *call);
-void pty_create_and_connect(const struct call *call);
+void pty_create(const struct api_call *call);
+void pty_list(const struct api_call *call);
+void pty_get(const struct api_call *call);
+void pty_remove(const struct api_call *call);
+void pty_resize(const struct api_call *call);
+void pty_connect(const struct api_call *call);
+void pty_create_and_connect(const struct api_call *call);
 
 #endif

@@ -131,7 +131,7 @@ void daytona_answer_sandbox(struct exchange *exchange, const struct sandbox *san
     call_answer_written(exchange, 200, &json, &out);
 }
 
-static void answer_url(const struct call *call, const char *path)
+static void answer_url(const struct api_call *call, const char *path)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     char base[DAYTONA_URL_BYTES];
@@ -147,7 +147,7 @@ static void answer_url(const struct call *call, const char *path)
     call_answer_written(call->exchange, 200, &json, &out);
 }
 
-struct sandbox *daytona_find(const struct call *call)
+struct sandbox *daytona_find(const struct api_call *call)
 {
     struct sandbox *sandbox = service_find_named(call->service, call->ids[0], call->owner);
 
@@ -158,7 +158,7 @@ struct sandbox *daytona_find(const struct call *call)
 
 /* ---- reading ---- */
 
-void daytona_get(const struct call *call)
+void daytona_get(const struct api_call *call)
 {
     const struct sandbox *sandbox = daytona_find(call);
 
@@ -166,7 +166,7 @@ void daytona_get(const struct call *call)
         daytona_answer_sandbox(call->exchange, sandbox);
 }
 
-void daytona_get_toolbox_url(const struct call *call)
+void daytona_get_toolbox_url(const struct api_call *call)
 {
     if (daytona_find(call) != NULL)
         answer_url(call, "/toolbox");
@@ -195,7 +195,7 @@ static void on_moved(void *data, struct sandbox *sandbox, const struct err *err)
     free(move);
 }
 
-static struct move *new_move(const struct call *call, struct sandbox **out_sandbox)
+static struct move *new_move(const struct api_call *call, struct sandbox **out_sandbox)
 {
     struct move *move;
 
@@ -212,7 +212,7 @@ static struct move *new_move(const struct call *call, struct sandbox **out_sandb
     return move;
 }
 
-void daytona_start(const struct call *call)
+void daytona_start(const struct api_call *call)
 {
     struct sandbox *sandbox;
     struct move *move = new_move(call, &sandbox);
@@ -223,7 +223,7 @@ void daytona_start(const struct call *call)
     service_use(sandbox, &move->use);
 }
 
-void daytona_stop(const struct call *call)
+void daytona_stop(const struct api_call *call)
 {
     struct sandbox *sandbox;
     struct move *move = new_move(call, &sandbox);
@@ -232,7 +232,7 @@ void daytona_stop(const struct call *call)
         service_stop(sandbox, &move->use);
 }
 
-void daytona_remove(const struct call *call)
+void daytona_remove(const struct api_call *call)
 {
     struct sandbox *sandbox;
     struct move *move = new_move(call, &sandbox);
@@ -241,7 +241,7 @@ void daytona_remove(const struct call *call)
         service_delete(sandbox, &move->use);
 }
 
-struct details *daytona_change_details(const struct call *call, struct sandbox *sandbox)
+struct details *daytona_change_details(const struct api_call *call, struct sandbox *sandbox)
 {
     if (sandbox->details == NULL) {
         sandbox->details = details_new();
@@ -255,7 +255,7 @@ struct details *daytona_change_details(const struct call *call, struct sandbox *
     return sandbox->details;
 }
 
-void daytona_set_labels(const struct call *call)
+void daytona_set_labels(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
@@ -291,7 +291,7 @@ void daytona_set_labels(const struct call *call)
 
 enum interval { INTERVAL_STOP, INTERVAL_ARCHIVE, INTERVAL_DELETE };
 
-static void set_minutes(const struct call *call, int64_t least, enum interval interval)
+static void set_minutes(const struct api_call *call, int64_t least, enum interval interval)
 {
     struct sandbox *sandbox = daytona_find(call);
     struct details *details;
@@ -321,23 +321,23 @@ static void set_minutes(const struct call *call, int64_t least, enum interval in
     daytona_answer_sandbox(call->exchange, sandbox);
 }
 
-void daytona_set_auto_stop(const struct call *call)
+void daytona_set_auto_stop(const struct api_call *call)
 {
     set_minutes(call, 0, INTERVAL_STOP);
 }
 
-void daytona_set_auto_delete(const struct call *call)
+void daytona_set_auto_delete(const struct api_call *call)
 {
     set_minutes(call, DETAILS_NEVER, INTERVAL_DELETE);
 }
 
-void daytona_set_auto_archive(const struct call *call)
+void daytona_set_auto_archive(const struct api_call *call)
 {
     set_minutes(call, 0, INTERVAL_ARCHIVE);
 }
 
 /* Its files stay where they are: for a client it is a stopped one by another name. */
-void daytona_archive(const struct call *call)
+void daytona_archive(const struct api_call *call)
 {
     struct sandbox *sandbox = daytona_find(call);
     struct details *details;
@@ -356,7 +356,7 @@ void daytona_archive(const struct call *call)
     daytona_answer_sandbox(call->exchange, sandbox);
 }
 
-void daytona_note_activity(const struct call *call)
+void daytona_note_activity(const struct api_call *call)
 {
     struct sandbox *sandbox = daytona_find(call);
 

@@ -13,12 +13,12 @@ enum {
 };
 
 /* The sandbox of the request's first id, which may be a name; NULL after a 404. */
-struct sandbox *daytona_find(const struct call *call);
+struct sandbox *daytona_find(const struct api_call *call);
 
 struct details;
 
 /* Its details, to be changed, which one of the other API gets now; NULL after an answer. */
-struct details *daytona_change_details(const struct call *call, struct sandbox *sandbox);
+struct details *daytona_change_details(const struct api_call *call, struct sandbox *sandbox);
 
 /* "http://HOST:PORT", as the client of the request sees this service. */
 void daytona_base_url(const struct http_request *request, char out_url[DAYTONA_URL_BYTES]);
@@ -36,19 +36,19 @@ void daytona_answer_sandbox(struct exchange *exchange, const struct sandbox *san
 
 /* ---- endpoints ---- */
 
-void daytona_create(const struct call *call);
-void daytona_get(const struct call *call);
-void daytona_list(const struct call *call);
-void daytona_list_pages(const struct call *call);
-void daytona_remove(const struct call *call);
-void daytona_start(const struct call *call);
-void daytona_stop(const struct call *call);
-void daytona_set_labels(const struct call *call);
-void daytona_set_auto_stop(const struct call *call);
-void daytona_set_auto_delete(const struct call *call);
-void daytona_set_auto_archive(const struct call *call);
-void daytona_archive(const struct call *call);
-void daytona_note_activity(const struct call *call);
-void daytona_get_toolbox_url(const struct call *call);
+void daytona_create(const struct api_call *call);
+void daytona_get(const struct api_call *call);
+void daytona_list(const struct api_call *call);
+void daytona_list_pages(const struct api_call *call);
+void daytona_remove(const struct api_call *call);
+void daytona_start(const struct api_call *call);
+void daytona_stop(const struct api_call *call);
+void daytona_set_labels(const struct api_call *call);
+void daytona_set_auto_stop(const struct api_call *call);
+void daytona_set_auto_delete(const struct api_call *call);
+void daytona_set_auto_archive(const struct api_call *call);
+void daytona_archive(const struct api_call *call);
+void daytona_note_activity(const struct api_call *call);
+void daytona_get_toolbox_url(const struct api_call *call);
 
 #endif

@@ -47,9 +47,9 @@ void log_follower_free(struct log_follower *follower)
     free(follower);
 }
 
-void session_pace(struct session *session)
+void session_pace(struct shell_session *session)
 {
-    const struct shell_command *command = session->present;
+    const struct session_command *command = session->present;
     bool is_behind = false;
 
     if (command != NULL)
@@ -62,7 +62,7 @@ void session_pace(struct session *session)
 /* Sends what there is, up to what the client takes; closes at the end. */
 void log_follower_send(struct log_follower *follower)
 {
-    const struct shell_command *command = follower->command;
+    const struct session_command *command = follower->command;
 
     if (follower->next < command->log.dropped)
         follower->next = command->log.dropped;
@@ -83,13 +83,13 @@ void log_follower_send(struct log_follower *follower)
 
 /* ---- commands ---- */
 
-static void count_bytes(struct shell_command *command)
+static void count_bytes(struct session_command *command)
 {
     command->session->service->history_bytes += command->log.bytes.len - command->counted;
     command->counted = command->log.bytes.len;
 }
 
-static void add_output(struct shell_command *command, enum room_stream stream, struct str bytes)
+static void add_output(struct session_command *command, enum room_stream stream, struct str bytes)
 {
     uint64_t keep;
 
@@ -113,7 +113,7 @@ static void add_output(struct shell_command *command, enum room_stream stream, s
 }
 
 /* Appends output, stdout and stderr. */
-void shell_command_put_output(struct json_writer *json, const struct shell_command *command,
+void shell_command_put_output(struct json_writer *json, const struct session_command *command,
                               bool has_labels)
 {
     cleanup_buf struct buf text = BUF_INIT(2 * (size_t)EXECUTIONS_KEPT_BYTES);
@@ -130,7 +130,7 @@ void shell_command_put_output(struct json_writer *json, const struct shell_comma
     json_put_str_lossy(json, STR("stderr"), buf_view(&text));
 }
 
-static void answer_executed(struct shell_command *command)
+static void answer_executed(struct session_command *command)
 {
     cleanup_buf struct buf out = BUF_INIT(16 * (size_t)EXECUTIONS_KEPT_BYTES);
     struct exchange *exchange = command->waiter;
@@ -147,7 +147,7 @@ static void answer_executed(struct shell_command *command)
     toolbox_answer_json(exchange, &json, &out);
 }
 
-static void end_command(struct shell_command *command, int exit_code)
+static void end_command(struct session_command *command, int exit_code)
 {
     command->has_ended = true;
     command->exit_code = exit_code;
@@ -157,9 +157,9 @@ static void end_command(struct shell_command *command, int exit_code)
         answer_executed(command);
 }
 
-static void free_command(struct shell_command *command)
+static void free_command(struct session_command *command)
 {
-    struct session *session = command->session;
+    struct shell_session *session = command->session;
 
     if (command->waiter != NULL) {
         struct exchange *exchange = command->waiter;
@@ -183,12 +183,12 @@ static void free_command(struct shell_command *command)
 }
 
 /* Makes room by forgetting the oldest that is over. */
-static bool make_room(struct session *session)
+static bool make_room(struct shell_session *session)
 {
     if (session->command_count < SESSION_MOST_COMMANDS)
         return true;
     list_each_safe (node, &session->commands) {
-        struct shell_command *command = list_entry(node, struct shell_command, node);
+        struct session_command *command = list_entry(node, struct session_command, node);
 
         if (command->has_ended && list_is_empty(&command->followers)) {
             free_command(command);
@@ -198,10 +198,10 @@ static bool make_room(struct session *session)
     return false;
 }
 
-struct shell_command *shell_command_new(struct session *session, struct str text)
+struct session_command *shell_command_new(struct shell_session *session, struct str text)
 {
-    struct shell_command *command =
-        make_room(session) ? calloc(1, sizeof(struct shell_command)) : NULL;
+    struct session_command *command =
+        make_room(session) ? calloc(1, sizeof(struct session_command)) : NULL;
 
     if (command == NULL)
         return NULL;
@@ -222,16 +222,16 @@ struct shell_command *shell_command_new(struct session *session, struct str text
 /* ---- the shell ---- */
 
 /* Gives the shell its next command, if it has none. */
-void session_send_next(struct session *session)
+void session_send_next(struct shell_session *session)
 {
     cleanup_buf struct buf frame = BUF_INIT(FEEDER_MAX_BYTES);
-    struct shell_command *next = NULL;
+    struct session_command *next = NULL;
     size_t lines = 1;
 
     if (session->state != SESSION_READY)
         return;
     list_each (node, &session->commands) {
-        struct shell_command *command = list_entry(node, struct shell_command, node);
+        struct session_command *command = list_entry(node, struct session_command, node);
 
         if (!command->was_sent) {
             next = command;
@@ -258,9 +258,9 @@ void session_send_next(struct session *session)
     run_work(&session->run);
 }
 
-static void end_present(struct session *session)
+static void end_present(struct shell_session *session)
 {
-    struct shell_command *command = session->present;
+    struct session_command *command = session->present;
 
     session->present = NULL;
     session->state = SESSION_READY;
@@ -296,13 +296,13 @@ static bool read_mark(struct str after, int *out_code, size_t *out_len)
 }
 
 /* Output outside of commands is of their children in the background; it is dropped. */
-static void pass_on(struct session *session, enum room_stream stream, struct str bytes)
+static void pass_on(struct shell_session *session, enum room_stream stream, struct str bytes)
 {
     if (session->present != NULL && !session->streams[stream].is_marked)
         add_output(session->present, stream, bytes);
 }
 
-static void take_stream(struct session *session, enum room_stream stream, struct str bytes)
+static void take_stream(struct shell_session *session, enum room_stream stream, struct str bytes)
 {
     struct shell_stream *state = &session->streams[stream];
     struct str word = str_from(session->word);
@@ -335,7 +335,7 @@ static void take_stream(struct session *session, enum room_stream stream, struct
 static void on_output(void *data, enum room_stream stream, struct str bytes)
 {
     cleanup_buf struct buf joined = BUF_INIT(64 << 20);
-    struct session *session = data;
+    struct shell_session *session = data;
     struct shell_stream *state = &session->streams[stream];
 
     if (state->held_len > 0) {
@@ -349,7 +349,7 @@ static void on_output(void *data, enum room_stream stream, struct str bytes)
     session_pace(session);
 }
 
-static void answer_creator(struct session *session, int status)
+static void answer_creator(struct shell_session *session, int status)
 {
     struct exchange *exchange = session->creator;
 
@@ -365,7 +365,7 @@ static void answer_creator(struct session *session, int status)
 
 static void on_begin(void *data)
 {
-    struct session *session = data;
+    struct shell_session *session = data;
 
     session->state = SESSION_READY;
     answer_creator(session, 201);
@@ -373,7 +373,7 @@ static void on_begin(void *data)
 }
 
 /* The shell has ended: its present command with it, and those that wait never run. */
-static void end_session(struct session *session, int exit_code)
+static void end_session(struct shell_session *session, int exit_code)
 {
     session->state = SESSION_ENDED;
     session->present = NULL;
@@ -381,7 +381,7 @@ static void end_session(struct session *session, int exit_code)
     run_leave(&session->run);
     feeder_clear(&session->feeder);
     list_each_safe (node, &session->commands) {
-        struct shell_command *command = list_entry(node, struct shell_command, node);
+        struct session_command *command = list_entry(node, struct session_command, node);
 
         if (!command->has_ended)
             end_command(command, command->was_sent ? exit_code : -1);
@@ -390,7 +390,7 @@ static void end_session(struct session *session, int exit_code)
 
 static void on_exit_(void *data, const struct room_exit *exit)
 {
-    struct session *session = data;
+    struct shell_session *session = data;
 
     for (size_t i = 0; i < array_size(session->streams); i++)
         pass_on(session, (enum room_stream)i,
@@ -406,7 +406,7 @@ static void on_fail(void *data, const struct err *err)
 
 static void on_refuse(void *data, const struct err *err)
 {
-    struct session *session = data;
+    struct shell_session *session = data;
     struct exchange *exchange = session->creator;
 
     session->creator = NULL;
@@ -423,12 +423,12 @@ static const struct run_events session_events = {.on_begin = on_begin,
                                                  .on_fail = on_fail,
                                                  .on_refuse = on_refuse};
 
-void session_free(struct session *session)
+void session_free(struct shell_session *session)
 {
     run_kill(&session->run);
     answer_creator(session, 503);
     while (!list_is_empty(&session->commands))
-        free_command(list_entry(session->commands.next, struct shell_command, node));
+        free_command(list_entry(session->commands.next, struct session_command, node));
     list_remove(&session->node);
     feeder_done(&session->feeder);
     run_done(&session->run);
@@ -438,12 +438,12 @@ void session_free(struct session *session)
 void session_forget_all(struct sandbox *sandbox)
 {
     while (!list_is_empty(&sandbox->sessions))
-        session_free(list_entry(sandbox->sessions.next, struct session, node));
+        session_free(list_entry(sandbox->sessions.next, struct shell_session, node));
 }
 
-struct session *session_new(struct sandbox *sandbox, struct str id)
+struct shell_session *session_new(struct sandbox *sandbox, struct str id)
 {
-    struct session *session = calloc(1, sizeof(*session));
+    struct shell_session *session = calloc(1, sizeof(*session));
     unsigned char word[SESSION_WORD_BYTES];
     const char **words;
 

@@ -26,13 +26,13 @@ void session_forget_all(struct sandbox *sandbox);
 
 /* ---- endpoints ---- */
 
-void session_create(const struct call *call);
-void session_list(const struct call *call);
-void session_get(const struct call *call);
-void session_remove(const struct call *call);
-void session_execute(const struct call *call);
-void session_get_command(const struct call *call);
-void session_logs(const struct call *call);
-void session_input(const struct call *call);
+void session_create(const struct api_call *call);
+void session_list(const struct api_call *call);
+void session_get(const struct api_call *call);
+void session_remove(const struct api_call *call);
+void session_execute(const struct api_call *call);
+void session_get_command(const struct api_call *call);
+void session_logs(const struct api_call *call);
+void session_input(const struct api_call *call);
 
 #endif

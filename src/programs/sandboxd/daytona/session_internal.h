@@ -23,7 +23,7 @@ enum session_state {
     SESSION_ENDED, /* its shell has */
 };
 
-struct shell_command;
+struct session_command;
 
 /* One of the shell's two streams: finds the marks in it. */
 struct shell_stream {
@@ -32,7 +32,7 @@ struct shell_stream {
     bool is_marked; /* it has the end of the present command */
 };
 
-struct session {
+struct shell_session {
     struct list node; /* sandbox->sessions */
     struct service *service;
     struct sandbox *sandbox;
@@ -44,14 +44,14 @@ struct session {
     struct exchange *creator; /* to be answered when the shell runs */
     struct list commands;     /* the oldest first */
     size_t command_count;
-    struct shell_command *present; /* or NULL */
+    struct session_command *present; /* or NULL */
     struct shell_stream streams[2];
     int exit_code; /* of the present command, once a stream has told */
 };
 
-struct shell_command {
+struct session_command {
     struct list node;
-    struct session *session;
+    struct shell_session *session;
     char id[SANDBOXSTORE_ID_BYTES];
     char *text;
     bool is_async;
@@ -66,23 +66,23 @@ struct shell_command {
 
 struct log_follower {
     struct list node;
-    struct shell_command *command;
+    struct session_command *command;
     struct wsserve *socket;
     uint64_t next; /* the first byte that was not sent */
 };
 
 /* Not started yet: see run_begin(). NULL without memory. */
-struct session *session_new(struct sandbox *sandbox, struct str id);
-void session_free(struct session *session);
+struct shell_session *session_new(struct sandbox *sandbox, struct str id);
+void session_free(struct shell_session *session);
 /* Gives the shell its next command, if it has none. */
-void session_send_next(struct session *session);
+void session_send_next(struct shell_session *session);
 /* Lets the present command wait while a follower is behind. */
-void session_pace(struct session *session);
+void session_pace(struct shell_session *session);
 
 /* NULL without memory, or if too many are not over. */
-struct shell_command *shell_command_new(struct session *session, struct str text);
+struct session_command *shell_command_new(struct shell_session *session, struct str text);
 /* Appends output, stdout and stderr. */
-void shell_command_put_output(struct json_writer *json, const struct shell_command *command,
+void shell_command_put_output(struct json_writer *json, const struct session_command *command,
                               bool has_labels);
 
 /* Sends what there is, up to what the client takes; closes and frees at the end. */

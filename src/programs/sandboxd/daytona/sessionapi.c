@@ -11,10 +11,10 @@
 /* Of a client's message, all of which are ignored. */
 enum { SOCKET_BYTES = 64 << 10 };
 
-static struct session *find(const struct sandbox *sandbox, struct str id)
+static struct shell_session *find(const struct sandbox *sandbox, struct str id)
 {
     list_each (node, &sandbox->sessions) {
-        struct session *session = list_entry(node, struct session, node);
+        struct shell_session *session = list_entry(node, struct shell_session, node);
 
         if (str_eq_c(id, session->id))
             return session;
@@ -23,24 +23,24 @@ static struct session *find(const struct sandbox *sandbox, struct str id)
 }
 
 /* NULL after a 404. */
-static struct session *find_session(const struct call *call)
+static struct shell_session *find_session(const struct api_call *call)
 {
     struct sandbox *sandbox = toolbox_find(call);
-    struct session *session = sandbox != NULL ? find(sandbox, call->ids[1]) : NULL;
+    struct shell_session *session = sandbox != NULL ? find(sandbox, call->ids[1]) : NULL;
 
     if (sandbox != NULL && session == NULL)
         call_fail(call->exchange, 404, "there is no such session");
     return session;
 }
 
-static struct shell_command *find_command(const struct call *call)
+static struct session_command *find_command(const struct api_call *call)
 {
-    struct session *session = find_session(call);
+    struct shell_session *session = find_session(call);
 
     if (session == NULL)
         return NULL;
     list_each (node, &session->commands) {
-        struct shell_command *command = list_entry(node, struct shell_command, node);
+        struct session_command *command = list_entry(node, struct session_command, node);
 
         if (str_eq_c(call->ids[2], command->id))
             return command;
@@ -51,17 +51,17 @@ static struct shell_command *find_command(const struct call *call)
 
 static void on_creator_gone(void *data)
 {
-    ((struct session *)data)->creator = NULL;
+    ((struct shell_session *)data)->creator = NULL;
 }
 
 static const struct exchange_events creator_events = {.on_gone = on_creator_gone};
 
-void session_create(const struct call *call)
+void session_create(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     struct sandbox *sandbox = toolbox_find(call);
     const struct json_value *object = sandbox != NULL ? call_object(call, &arena, false) : NULL;
-    struct session *session;
+    struct shell_session *session;
     struct str id = STR_EMPTY;
 
     if (object == NULL)
@@ -84,7 +84,7 @@ void session_create(const struct call *call)
     run_begin(&session->run);
 }
 
-static void write_command(struct json_writer *json, const struct shell_command *command)
+static void write_command(struct json_writer *json, const struct session_command *command)
 {
     json_begin_object(json);
     json_put_str(json, STR("id"), str_from(command->id));
@@ -94,19 +94,19 @@ static void write_command(struct json_writer *json, const struct shell_command *
     json_end_object(json);
 }
 
-static void write_session(struct json_writer *json, const struct session *session)
+static void write_session(struct json_writer *json, const struct shell_session *session)
 {
     json_begin_object(json);
     json_put_str_lossy(json, STR("sessionId"), str_from(session->id));
     json_key(json, STR("commands"));
     json_begin_array(json);
     list_each (node, &session->commands)
-        write_command(json, list_entry(node, struct shell_command, node));
+        write_command(json, list_entry(node, struct session_command, node));
     json_end_array(json);
     json_end_object(json);
 }
 
-void session_list(const struct call *call)
+void session_list(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     const struct sandbox *sandbox = toolbox_find(call);
@@ -117,15 +117,15 @@ void session_list(const struct call *call)
     json_writer_init(&json, &out);
     json_begin_array(&json);
     list_each (node, &sandbox->sessions)
-        write_session(&json, list_entry(node, struct session, node));
+        write_session(&json, list_entry(node, struct shell_session, node));
     json_end_array(&json);
     toolbox_answer_json(call->exchange, &json, &out);
 }
 
-void session_get(const struct call *call)
+void session_get(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
-    const struct session *session = find_session(call);
+    const struct shell_session *session = find_session(call);
     struct json_writer json;
 
     if (session == NULL)
@@ -135,9 +135,9 @@ void session_get(const struct call *call)
     toolbox_answer_json(call->exchange, &json, &out);
 }
 
-void session_remove(const struct call *call)
+void session_remove(const struct api_call *call)
 {
-    struct session *session = find_session(call);
+    struct shell_session *session = find_session(call);
 
     if (session == NULL)
         return;
@@ -145,7 +145,7 @@ void session_remove(const struct call *call)
     call_answer_nothing(call->exchange);
 }
 
-static void answer_accepted(const struct call *call, const struct shell_command *command)
+static void answer_accepted(const struct api_call *call, const struct session_command *command)
 {
     char text[SANDBOXSTORE_ID_BYTES + 16];
 
@@ -155,17 +155,17 @@ static void answer_accepted(const struct call *call, const struct shell_command 
 
 static void on_waiter_gone(void *data)
 {
-    ((struct shell_command *)data)->waiter = NULL; /* it runs on */
+    ((struct session_command *)data)->waiter = NULL; /* it runs on */
 }
 
 static const struct exchange_events waiter_events = {.on_gone = on_waiter_gone};
 
-void session_execute(const struct call *call)
+void session_execute(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
-    struct session *session = find_session(call);
+    struct shell_session *session = find_session(call);
     const struct json_value *object = session != NULL ? call_object(call, &arena, false) : NULL;
-    struct shell_command *command;
+    struct session_command *command;
     struct str text = STR_EMPTY;
     bool is_async = false;
     bool is_async_too = false; /* by the field's older name */
@@ -201,10 +201,10 @@ void session_execute(const struct call *call)
     session_send_next(session);
 }
 
-void session_get_command(const struct call *call)
+void session_get_command(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
-    const struct shell_command *command = find_command(call);
+    const struct session_command *command = find_command(call);
     struct json_writer json;
 
     if (command == NULL)
@@ -217,7 +217,7 @@ void session_get_command(const struct call *call)
 static void on_follower_drained(void *data)
 {
     struct log_follower *follower = data;
-    struct session *session = follower->command->session;
+    struct shell_session *session = follower->command->session;
 
     log_follower_send(follower);
     session_pace(session);
@@ -226,7 +226,7 @@ static void on_follower_drained(void *data)
 static void on_follower_gone(void *data)
 {
     struct log_follower *follower = data;
-    struct session *session = follower->command->session;
+    struct shell_session *session = follower->command->session;
 
     log_follower_free(follower);
     session_pace(session);
@@ -235,7 +235,7 @@ static void on_follower_gone(void *data)
 static const struct wsserve_events follower_events = {.on_drained = on_follower_drained,
                                                       .on_gone = on_follower_gone};
 
-static void follow(const struct call *call, struct shell_command *command)
+static void follow(const struct api_call *call, struct session_command *command)
 {
     const struct websocket_limits limits = {.max_message_bytes = SOCKET_BYTES,
                                             .max_queue_bytes = 4 * SESSION_HIGH_BYTES};
@@ -255,10 +255,10 @@ static void follow(const struct call *call, struct shell_command *command)
     session_pace(command->session);
 }
 
-void session_logs(const struct call *call)
+void session_logs(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(16 * (size_t)EXECUTIONS_KEPT_BYTES);
-    struct shell_command *command = find_command(call);
+    struct session_command *command = find_command(call);
     struct json_writer json;
     bool follows = false;
 
@@ -282,10 +282,10 @@ void session_logs(const struct call *call)
     }
 }
 
-void session_input(const struct call *call)
+void session_input(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
-    struct shell_command *command = find_command(call);
+    struct session_command *command = find_command(call);
     const struct json_value *object = command != NULL ? call_object(call, &arena, false) : NULL;
     struct str data;
 

@@ -19,7 +19,7 @@ static void make_key(const struct sandbox *sandbox, char out_key[TICKETS_FILES_B
                       details != NULL ? str_from(details->signing_salt) : STR_EMPTY, out_key);
 }
 
-static void answer_key(const struct call *call, const struct sandbox *sandbox)
+static void answer_key(const struct api_call *call, const struct sandbox *sandbox)
 {
     cleanup_buf struct buf out = BUF_INIT(ANSWER_BYTES);
     char key[TICKETS_FILES_BYTES];
@@ -32,7 +32,7 @@ static void answer_key(const struct call *call, const struct sandbox *sandbox)
     secret_wipe(key, sizeof(key));
 }
 
-void signing_get(const struct call *call)
+void signing_get(const struct api_call *call)
 {
     const struct sandbox *sandbox = daytona_find(call);
 
@@ -40,7 +40,7 @@ void signing_get(const struct call *call)
         answer_key(call, sandbox);
 }
 
-void signing_rotate(const struct call *call)
+void signing_rotate(const struct api_call *call)
 {
     struct sandbox *sandbox = daytona_find(call);
     struct details *details = sandbox != NULL ? daytona_change_details(call, sandbox) : NULL;
@@ -59,7 +59,7 @@ void signing_rotate(const struct call *call)
         answer_key(call, sandbox);
 }
 
-int signing_check(struct call *call, enum http_method method)
+int signing_check(struct api_call *call, enum http_method method)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     const struct sandbox *sandbox = map_get(&call->service->sandboxes, call->ids[0]);

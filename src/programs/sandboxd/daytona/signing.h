@@ -8,14 +8,14 @@
 
 #include "programs/sandboxd/call.h"
 
-void signing_get(const struct call *call);
+void signing_get(const struct api_call *call);
 /* URLs that were signed before are valid no more. */
-void signing_rotate(const struct call *call);
+void signing_rotate(const struct api_call *call);
 
 /*
  * Whether the query has a valid signature for a file of the sandbox in the path: then its owner
  * becomes the call's. 0 or ERR_UNAUTHORIZED.
  */
-int signing_check(struct call *call, enum http_method method);
+int signing_check(struct api_call *call, enum http_method method);
 
 #endif

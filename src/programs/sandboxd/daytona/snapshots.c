@@ -224,7 +224,7 @@ static const char *read_record(const struct json_value *object,
     return NULL;
 }
 
-static void create(const struct call *call)
+static void create(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     const struct json_value *object = call_object(call, &arena, false);
@@ -258,7 +258,7 @@ static void create(const struct call *call)
 
 /* ---- the others ---- */
 
-static struct snapshot *find_named(const struct call *call)
+static struct snapshot *find_named(const struct api_call *call)
 {
     struct snapshot *snapshot = find(call->service, call->ids[0], call->owner);
 
@@ -267,7 +267,7 @@ static struct snapshot *find_named(const struct call *call)
     return snapshot;
 }
 
-static void get(const struct call *call)
+static void get(const struct api_call *call)
 {
     const struct snapshot *snapshot = find_named(call);
 
@@ -276,7 +276,7 @@ static void get(const struct call *call)
 }
 
 /* What was made from it stays. */
-static void delete_one(const struct call *call)
+static void delete_one(const struct api_call *call)
 {
     struct snapshot *snapshot = find_named(call);
 
@@ -286,8 +286,8 @@ static void delete_one(const struct call *call)
     exchange_answer(call->exchange, &(struct http_answer){.status = 200});
 }
 
-static bool read_query(const struct call *call, struct arena *arena, struct str name, int64_t most,
-                       int64_t *number)
+static bool read_query(const struct api_call *call, struct arena *arena, struct str name,
+                       int64_t most, int64_t *number)
 {
     struct str text;
     int error = 0;
@@ -297,7 +297,7 @@ static bool read_query(const struct call *call, struct arena *arena, struct str 
     return str_to_int64(text, number) && *number >= 1 && *number <= most;
 }
 
-static void list(const struct call *call)
+static void list(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);

@@ -22,7 +22,7 @@ bool socket_is_offered(const struct http_request *request, struct str prefix, st
     return false;
 }
 
-int socket_accept(const struct call *call, const struct str *protocol,
+int socket_accept(const struct api_call *call, const struct str *protocol,
                   const struct websocket_limits *limits, const struct wsserve_events *events,
                   void *data, struct wsserve **out_socket)
 {

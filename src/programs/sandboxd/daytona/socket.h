@@ -13,7 +13,7 @@
 bool socket_is_offered(const struct http_request *request, struct str prefix, struct str *out_rest);
 
 /* wsserve_accept() with the protocol, or NULL, and what the client tells its version with. */
-int socket_accept(const struct call *call, const struct str *protocol,
+int socket_accept(const struct api_call *call, const struct str *protocol,
                   const struct websocket_limits *limits, const struct wsserve_events *events,
                   void *data, struct wsserve **out_socket);
 

@@ -17,7 +17,7 @@ static void fail(source_found *done, void *data, int code, const char *text)
 }
 
 /* The contexts that a build names, as one; NULL if it names none. */
-static int find_contexts(const struct call *call, const struct json_value *hashes,
+static int find_contexts(const struct api_call *call, const struct json_value *hashes,
                          struct context **out_context, struct err *err)
 {
     struct context *parts[SOURCE_MOST_CONTEXTS];
@@ -52,8 +52,8 @@ static int find_contexts(const struct call *call, const struct json_value *hashe
     return r;
 }
 
-static void build(const struct call *call, struct str dockerfile, const struct json_value *hashes,
-                  source_found *done, void *data)
+static void build(const struct api_call *call, struct str dockerfile,
+                  const struct json_value *hashes, source_found *done, void *data)
 {
     const struct json_limits limits = {STEPS_BYTES, STEPS_DEPTH};
     cleanup_arena struct arena arena = ARENA_INIT(2 * STEPS_BYTES);
@@ -85,8 +85,8 @@ static void build(const struct call *call, struct str dockerfile, const struct j
                  &(struct images_events){.done = done, .data = data});
 }
 
-void source_build(const struct call *call, const struct json_value *object, struct str image_name,
-                  source_found *done, void *data)
+void source_build(const struct api_call *call, const struct json_value *object,
+                  struct str image_name, source_found *done, void *data)
 {
     const struct json_value *info = json_get(object, STR("buildInfo"));
     const bool has_info = info != NULL && info->type != JSON_NULL;
@@ -109,7 +109,7 @@ void source_build(const struct call *call, const struct json_value *object, stru
     }
 }
 
-void source_find(const struct call *call, const struct json_value *object, source_found *done,
+void source_find(const struct api_call *call, const struct json_value *object, source_found *done,
                  void *data)
 {
     const struct json_value *info = json_get(object, STR("buildInfo"));

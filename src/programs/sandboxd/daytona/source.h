@@ -15,11 +15,11 @@ enum { SOURCE_MOST_CONTEXTS = 64 };
 typedef void source_found(void *data, const struct err *err, struct str log, const char *image);
 
 /* By `snapshot` or `buildInfo`. Calls `done`, maybe at once. */
-void source_find(const struct call *call, const struct json_value *object, source_found *done,
+void source_find(const struct api_call *call, const struct json_value *object, source_found *done,
                  void *data);
 
 /* By the name of an image, if it is not empty, or by `buildInfo`. Calls `done`, maybe at once. */
-void source_build(const struct call *call, const struct json_value *object, struct str image_name,
-                  source_found *done, void *data);
+void source_build(const struct api_call *call, const struct json_value *object,
+                  struct str image_name, source_found *done, void *data);
 
 #endif

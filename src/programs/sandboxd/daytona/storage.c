@@ -17,7 +17,7 @@ enum { ANSWER_BYTES = 16 << 10, ARENA_BYTES = 64 << 10, SECRET_CHARS = 40, ETAG_
 
 /* ---- access ---- */
 
-static void tell_access(const struct call *call)
+static void tell_access(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(ANSWER_BYTES);
     const int64_t now_s = loop_wall_ms(call->service->config.loop) / 1000;
@@ -116,7 +116,7 @@ static int write_object(struct buf *xml, const struct context *context, const ch
                       STR_ARG(organization), context->key, context->len);
 }
 
-static void list_objects(const struct call *call)
+static void list_objects(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     cleanup_buf struct buf xml = BUF_INIT(ANSWER_BYTES);
@@ -185,7 +185,7 @@ struct object {
 static bool read_part(const struct http_request *request, struct arena *arena,
                       struct object *out_object)
 {
-    const struct call call = {.request = request};
+    const struct api_call call = {.request = request};
     struct str text = STR_EMPTY;
     int error = 0;
 
@@ -302,7 +302,7 @@ static void on_object(void *data, struct exchange *exchange)
 }
 
 /* Before the body: nobody without a ticket makes us keep one. */
-static void put_object(const struct call *call)
+static void put_object(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     struct object object = {0};
@@ -384,7 +384,7 @@ static void on_posted(void *data, struct exchange *exchange)
         complete_upload(service, exchange, &object);
 }
 
-static void post_object(const struct call *call)
+static void post_object(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     struct object object = {0};
@@ -399,7 +399,7 @@ static void post_object(const struct call *call)
         exchange_collect(call->exchange, PARTS_MAX_LIST_BYTES, on_posted, call->service);
 }
 
-static void abort_upload(const struct call *call)
+static void abort_upload(const struct api_call *call)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     struct object object = {0};

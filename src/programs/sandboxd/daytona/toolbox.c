@@ -14,7 +14,7 @@ enum {
     FIRST_JSON_SDK = 150, /* the minor version from which on logs are JSON */
 };
 
-struct sandbox *toolbox_find(const struct call *call)
+struct sandbox *toolbox_find(const struct api_call *call)
 {
     struct sandbox *sandbox = daytona_find(call);
 
@@ -40,7 +40,7 @@ bool toolbox_path(struct str given, char out_path[ROOM_PATH_BYTES])
                     STR_ARG(given)) < ROOM_PATH_BYTES;
 }
 
-bool toolbox_query_path(const struct call *call, struct str name, const char *fallback,
+bool toolbox_query_path(const struct api_call *call, struct str name, const char *fallback,
                         char out_path[ROOM_PATH_BYTES])
 {
     cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);

@@ -22,14 +22,14 @@ enum {
  * The sandbox of the request, which runs; NULL after a 404, or after a 409: clients of this API
  * start a sandbox themselves.
  */
-struct sandbox *toolbox_find(const struct call *call);
+struct sandbox *toolbox_find(const struct api_call *call);
 
 /* The path in the sandbox; one that is not absolute is below the home. False for an impossible one.
  */
 bool toolbox_path(struct str given, char out_path[ROOM_PATH_BYTES]);
 
 /* The same for a parameter of the query; NULL as the fallback requires it. False after a 400. */
-bool toolbox_query_path(const struct call *call, struct str name, const char *fallback,
+bool toolbox_query_path(const struct api_call *call, struct str name, const char *fallback,
                         char out_path[ROOM_PATH_BYTES]);
 
 /* Whether it can name a session or a terminal: it is part of addresses. */
@@ -81,10 +81,10 @@ const char *tool_text(struct tool *tool, struct str text);
 
 /* ---- endpoints ---- */
 
-void toolbox_set_env(const struct call *call);
-void toolbox_work_dir(const struct call *call);
-void toolbox_home_dir(const struct call *call);
-void toolbox_execute(const struct call *call);
-void toolbox_run_code(const struct call *call);
+void toolbox_set_env(const struct api_call *call);
+void toolbox_work_dir(const struct api_call *call);
+void toolbox_home_dir(const struct api_call *call);
+void toolbox_execute(const struct api_call *call);
+void toolbox_run_code(const struct api_call *call);
 
 #endif

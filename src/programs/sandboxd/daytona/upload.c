@@ -388,7 +388,7 @@ static void on_complete(void *data, struct exchange *exchange)
 static const struct exchange_events upload_events = {.on_gone = on_gone};
 
 /* `path` or NULL: the paths are in the body. */
-static void start(const struct call *call, const char *path)
+static void start(const struct api_call *call, const char *path)
 {
     const struct sandbox *sandbox = toolbox_find(call);
     struct str type = STR_EMPTY;
@@ -425,12 +425,12 @@ static void start(const struct call *call, const char *path)
     exchange_stream(call->exchange, UINT64_MAX, on_piece, on_complete, upload);
 }
 
-void dfiles_upload(const struct call *call)
+void dfiles_upload(const struct api_call *call)
 {
     start(call, NULL);
 }
 
-void dfiles_upload_one(const struct call *call)
+void dfiles_upload_one(const struct api_call *call)
 {
     char path[ROOM_PATH_BYTES];
 
