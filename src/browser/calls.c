@@ -20,14 +20,14 @@ enum {
 
 /* ---- asking the browser ---- */
 
-static bool is_defective(const struct call *call)
+static bool is_defective(const struct browser_task *call)
 {
     return call->page != NULL && call->page->defect[0] != '\0';
 }
 
 bool call_is_over(void *data)
 {
-    const struct call *call = data;
+    const struct browser_task *call = data;
 
     return call->is_cancelled ||
            (call->page != NULL && (call->page->is_closed || call->page->has_crashed)) ||
@@ -43,7 +43,7 @@ static int say_defect(const struct page *page, struct err *err)
                    page->defect);
 }
 
-static int explain_over(const struct call *call, int r, struct err *err)
+static int explain_over(const struct browser_task *call, int r, struct err *err)
 {
     if (r != ERR_CANCELLED)
         return r;
@@ -56,8 +56,8 @@ static int explain_over(const struct call *call, int r, struct err *err)
     return r;
 }
 
-int await(struct call *call, struct cdp_command *command, int64_t ms, struct cdp_answer *out_answer,
-          struct err *err)
+int await(struct browser_task *call, struct cdp_command *command, int64_t ms,
+          struct cdp_answer *out_answer, struct err *err)
 {
     int64_t deadline_ms = monitor_now_ms() + ms;
     int r;
@@ -68,7 +68,7 @@ int await(struct call *call, struct cdp_command *command, int64_t ms, struct cdp
     return explain_over(call, r, err);
 }
 
-static int ask_list(struct call *call, const char *session, const char *method, int64_t ms,
+static int ask_list(struct browser_task *call, const char *session, const char *method, int64_t ms,
                     struct cdp_answer *out_answer, struct err *err, const char *pattern,
                     va_list values)
 {
@@ -82,8 +82,8 @@ static int ask_list(struct call *call, const char *session, const char *method, 
     return r == 0 ? await(call, command, ms, out_answer, err) : r;
 }
 
-int ask(struct call *call, const char *session, const char *method, struct cdp_answer *out_answer,
-        struct err *err, const char *pattern, ...)
+int ask(struct browser_task *call, const char *session, const char *method,
+        struct cdp_answer *out_answer, struct err *err, const char *pattern, ...)
 {
     va_list values;
     int r;
@@ -94,7 +94,7 @@ int ask(struct call *call, const char *session, const char *method, struct cdp_a
     return r;
 }
 
-int ask_within(struct call *call, const char *session, const char *method, int64_t ms,
+int ask_within(struct browser_task *call, const char *session, const char *method, int64_t ms,
                struct cdp_answer *out_answer, struct err *err, const char *pattern, ...)
 {
     va_list values;
@@ -106,7 +106,7 @@ int ask_within(struct call *call, const char *session, const char *method, int64
     return r;
 }
 
-int result_add(struct call *call, const char *name, const char *pattern, ...)
+int result_add(struct browser_task *call, const char *name, const char *pattern, ...)
 {
     va_list values;
     int r = buf_append_str(&call->result, call->result.len > 0 ? STR(",") : STR_EMPTY);
@@ -164,7 +164,7 @@ static const struct {
     {STR_LITERAL("browser_resize"), tool_resize, true, false},
 };
 
-static int find_page(struct call *call, struct err *err)
+static int find_page(struct browser_task *call, struct err *err)
 {
     struct host *host = call->host;
     struct str id = text_of(call->message, "page");
@@ -185,7 +185,7 @@ static int find_page(struct call *call, struct err *err)
  * The browser navigates on its own, and the page's process tells about it. If that process is still
  * starting, it does not yet know what to tell.
  */
-static int wait_for_set_up(struct call *call, struct err *err)
+static int wait_for_set_up(struct browser_task *call, struct err *err)
 {
     const struct page *page = call->page;
 
@@ -199,7 +199,7 @@ static int wait_for_set_up(struct call *call, struct err *err)
  * The call was allowed for the host that the front end knew; the page may have moved since. What it
  * may lead to is for the time of this call.
  */
-static int check_host(struct call *call, struct err *err)
+static int check_host(struct browser_task *call, struct err *err)
 {
     struct str expected = text_of(call->message, "host");
     struct str to = text_of(call->message, "agreed");
@@ -213,7 +213,7 @@ static int check_host(struct call *call, struct err *err)
     return 0;
 }
 
-static int run_tool(struct call *call, struct err *err)
+static int run_tool(struct browser_task *call, struct err *err)
 {
     struct host *host = call->host;
 
@@ -280,7 +280,7 @@ static int write_failure(struct buf *out, int64_t id, struct str message)
     return r == 0 ? buf_append_str(out, STR("}}")) : r;
 }
 
-static void send_result(struct call *call, int r, const struct err *err)
+static void send_result(struct browser_task *call, int r, const struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(BROWSER_MAX_MESSAGE);
     int written;
@@ -303,7 +303,7 @@ static void send_result(struct call *call, int r, const struct err *err)
         secret_wipe(text.data, text.len);
 }
 
-static void free_call(struct call *call)
+static void free_call(struct browser_task *call)
 {
     page_unref(call->page);
     link_unref(call->link);
@@ -319,7 +319,7 @@ static void free_call(struct call *call)
 
 /* ---- threads ---- */
 
-static void live_call(struct call *call)
+static void live_call(struct browser_task *call)
 {
     struct host *host = call->host;
     struct err err = ERR_INIT;
@@ -335,10 +335,10 @@ static void live_call(struct call *call)
     monitor_tell(&host->monitor);
 }
 
-static struct call *take_call(struct host *host)
+static struct browser_task *take_call(struct host *host)
 {
     list_each (node, &host->calls) {
-        struct call *call = list_entry(node, struct call, node);
+        struct browser_task *call = list_entry(node, struct browser_task, node);
 
         if (call->is_taken)
             continue;
@@ -356,7 +356,7 @@ static void *live_calls(void *data)
 
     monitor_enter(&host->monitor);
     while (true) {
-        struct call *call = take_call(host);
+        struct browser_task *call = take_call(host);
 
         if (call != NULL) {
             live_call(call);
@@ -393,7 +393,7 @@ static int start_thread(struct host *host)
 
 static void refuse_call(struct host *host, int64_t id, int code)
 {
-    struct call call = {.host = host, .id = id};
+    struct browser_task call = {.host = host, .id = id};
     struct err err = ERR_INIT;
 
     err_set_plain(&err, code);
@@ -401,7 +401,7 @@ static void refuse_call(struct host *host, int64_t id, int code)
 }
 
 /* To start or end a browser takes seconds, in which others' answers are to be read. */
-static bool can_be_own(const struct host *host, const struct call *call)
+static bool can_be_own(const struct host *host, const struct browser_task *call)
 {
     return host->own == NULL && !str_eq(call->tool, STR("browser_connect")) &&
            !str_eq(call->tool, STR("browser_disconnect"));
@@ -424,16 +424,16 @@ void host_run_own(struct host *host)
 }
 
 /* Takes the parsed message over. */
-static void begin_call(struct host *host, struct call *parsed, int64_t id)
+static void begin_call(struct host *host, struct browser_task *parsed, int64_t id)
 {
-    struct call *call = host->call_count < MAX_CALLS ? calloc(1, sizeof(*call)) : NULL;
+    struct browser_task *call = host->call_count < MAX_CALLS ? calloc(1, sizeof(*call)) : NULL;
 
     if (call == NULL) {
         refuse_call(host, id, ERR_BUSY);
         return;
     }
     *call = *parsed;
-    *parsed = (struct call){.host = host};
+    *parsed = (struct browser_task){.host = host};
     call->id = id;
     call->tool = text_of(call->message, "tool");
     call->arguments = json_get(call->message, STR("arguments"));
@@ -461,7 +461,7 @@ static void begin_call(struct host *host, struct call *parsed, int64_t id)
 static void cancel_call(struct host *host, int64_t id)
 {
     list_each (node, &host->calls) {
-        struct call *call = list_entry(node, struct call, node);
+        struct browser_task *call = list_entry(node, struct browser_task, node);
 
         call->is_cancelled = call->is_cancelled || call->id == id;
     }
@@ -470,7 +470,7 @@ static void cancel_call(struct host *host, int64_t id)
 
 int host_take_message(struct host *host, struct str text)
 {
-    struct call parsed = {.host = host, .arena = ARENA_INIT(CALL_ARENA_BYTES)};
+    struct browser_task parsed = {.host = host, .arena = ARENA_INIT(CALL_ARENA_BYTES)};
     const struct json_limits limits = {BROWSER_MAX_MESSAGE, JSON_DEFAULT_MAX_DEPTH};
     int64_t id;
     int r;

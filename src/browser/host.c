@@ -131,7 +131,7 @@ static void end_calls(struct host *host)
     host_close_link(host);
     relay_close(host);
     list_each (node, &host->calls)
-        list_entry(node, struct call, node)->is_cancelled = true;
+        list_entry(node, struct browser_task, node)->is_cancelled = true;
     monitor_tell(&host->monitor);
     monitor_want_all(&host->monitor);
     host_run_own(host);

@@ -209,8 +209,8 @@ struct host {
     size_t waiting_count; /* of those that no thread has taken */
     size_t thread_count;
     size_t parked_count;
-    struct call *own; /* that the reading thread runs or is about to; or NULL */
-    bool is_gone;     /* the front end */
+    struct browser_task *own; /* that the reading thread runs or is about to; or NULL */
+    bool is_gone;             /* the front end */
     struct list checks;
     int64_t last_check;
     struct download downloads[MAX_DOWNLOADS];
@@ -219,7 +219,7 @@ struct host {
     bool is_over;
 };
 
-struct call {
+struct browser_task {
     struct list node;
     struct host *host;
     int64_t id;
@@ -268,8 +268,8 @@ int host_open_relayed(struct host *host, struct err *err);
 /* The reading thread looks again at what there is to wait for. */
 void host_wake(struct host *host);
 /* Commands between these leave in one piece; the call must not wait meanwhile. */
-void call_hold(struct call *call);
-void call_release(struct call *call);
+void call_hold(struct browser_task *call);
+void call_release(struct browser_task *call);
 /* Without an answer that anybody wants. */
 void tell_browser(struct host *host, struct str session, const char *method, const char *pattern,
                   ...);
@@ -330,11 +330,12 @@ void host_free_downloads(struct host *host);
 /* The browser has gone. */
 void host_end_downloads(struct host *host);
 /* The directory for files on their way; empty: there is none. */
-struct str call_staging(const struct call *call);
+struct str call_staging(const struct browser_task *call);
 /* What an action has begun to download. */
-int add_new_downloads(struct call *call);
+int add_new_downloads(struct browser_task *call);
 /* Writes the bytes into a file among the downloads, and adds its id to the result. */
-int keep_as_download(struct call *call, struct str bytes, const char *name, struct err *err);
+int keep_as_download(struct browser_task *call, struct str bytes, const char *name,
+                     struct err *err);
 
 /* ---- calls ---- */
 
@@ -347,20 +348,20 @@ bool call_is_over(void *data);
  * Sends a command and waits for its answer, which may be NULL. The deadline is the command's own
  * or the call's.
  */
-int ask(struct call *call, const char *session, const char *method, struct cdp_answer *out_answer,
-        struct err *err, const char *pattern, ...);
+int ask(struct browser_task *call, const char *session, const char *method,
+        struct cdp_answer *out_answer, struct err *err, const char *pattern, ...);
 /* Same, for a command that may take longer than others. */
-int ask_within(struct call *call, const char *session, const char *method, int64_t ms,
+int ask_within(struct browser_task *call, const char *session, const char *method, int64_t ms,
                struct cdp_answer *out_answer, struct err *err, const char *pattern, ...);
 /* Waits for the answer to a command that was begun. */
-int await(struct call *call, struct cdp_command *command, int64_t ms, struct cdp_answer *out_answer,
-          struct err *err);
+int await(struct browser_task *call, struct cdp_command *command, int64_t ms,
+          struct cdp_answer *out_answer, struct err *err);
 
 /*
  * Asks the other half (browser/keeper.h). The answer lives as long as `room` and the call;
  * descriptors that did not come stay as they are.
  */
-int ask_keeper(struct call *call, struct str request, char room[KEEPER_MAX_PACKET],
+int ask_keeper(struct browser_task *call, struct str request, char room[KEEPER_MAX_PACKET],
                const struct json_value **out_answer, int out_fds[KEEPER_FDS], struct err *err);
 
 /* Where the script of a document is. */
@@ -372,27 +373,28 @@ struct place {
 };
 
 /* The page's main document; waits until the script is there. */
-int place_main(struct call *call, struct place *out_place, struct err *err);
-int place_of_frame(struct call *call, struct str id, struct place *out_place, struct err *err);
+int place_main(struct browser_task *call, struct place *out_place, struct err *err);
+int place_of_frame(struct browser_task *call, struct str id, struct place *out_place,
+                   struct err *err);
 /* The document of an element's ref or selector. */
-int place_of_target(struct call *call, const struct json_value *target, struct place *out_place,
-                    struct err *err);
+int place_of_target(struct browser_task *call, const struct json_value *target,
+                    struct place *out_place, struct err *err);
 /* Gives the document its number, and writes the prefix. */
-void place_prefix(struct call *call, struct place *place, char out_prefix[24]);
+void place_prefix(struct browser_task *call, struct place *place, char out_prefix[24]);
 
 /* Calls the script: ERR_TOOL_FAILED with its message if it reports an error. */
-int script(struct call *call, const struct place *place, const char *name, int64_t ms,
+int script(struct browser_task *call, const struct place *place, const char *name, int64_t ms,
            struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
            const char *pattern, ...);
 
 /* Begins to call it, for whoever looks at the answer himself. */
-int script_begin(struct call *call, const struct place *place, const char *name,
+int script_begin(struct browser_task *call, const struct place *place, const char *name,
                  struct cdp_command **out_command, struct err *err, const char *pattern, ...);
 /* What a script evaluated to; NULL: nothing. */
 const struct json_value *value_of(const struct cdp_answer *answer);
 
 /* Adds a member to the result: `"name": value`. */
-int result_add(struct call *call, const char *name, const char *pattern, ...);
+int result_add(struct browser_task *call, const char *name, const char *pattern, ...);
 
 /* ---- waiting ---- */
 
@@ -407,21 +409,22 @@ struct mark {
 
 void mark_now(const struct page *page, struct mark *out_mark);
 /* Until what the action caused has happened. */
-int settle(struct call *call, const struct mark *mark, struct err *err);
+int settle(struct browser_task *call, const struct mark *mark, struct err *err);
 /* Same, if the page has had a task since the action. */
-int settle_now(struct call *call, const struct mark *mark, struct err *err);
+int settle_now(struct browser_task *call, const struct mark *mark, struct err *err);
 /*
  * Until the page has got so far; "load", "domcontentloaded", "networkidle". If it goes on to
  * another document, that one is waited for, but no longer than `going_ms`.
  */
-int wait_for_state(struct call *call, struct str state, int64_t ms, int64_t going_ms,
+int wait_for_state(struct browser_task *call, struct str state, int64_t ms, int64_t going_ms,
                    struct err *err);
 /* The title and address, and what else happened; with a snapshot if `pattern` is not NULL. */
-int add_outcome(struct call *call, const struct mark *mark, bool is_navigation, struct err *err);
+int add_outcome(struct browser_task *call, const struct mark *mark, bool is_navigation,
+                struct err *err);
 
 /* ---- the tools ---- */
 
-typedef int tool_fn(struct call *call, struct err *err);
+typedef int tool_fn(struct browser_task *call, struct err *err);
 
 tool_fn tool_connect, tool_disconnect, tool_tab_open, tool_tab_list, tool_tab_focus, tool_tab_close;
 tool_fn tool_navigate, tool_back, tool_forward, tool_reload, tool_dialog, tool_wait;
@@ -434,7 +437,7 @@ tool_fn tool_network, tool_cookies, tool_storage, tool_resize;
 bool browser_glob(struct str pattern, struct str text);
 
 /* Writes a snapshot of the page with its frames. */
-int write_snapshot(struct call *call, const struct json_value *options, struct buf *out,
+int write_snapshot(struct browser_task *call, const struct json_value *options, struct buf *out,
                    struct err *err);
 
 #endif

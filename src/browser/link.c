@@ -106,12 +106,12 @@ static int link_send(void *data, struct str message)
                                       : send_parts(host, parts, array_size(parts));
 }
 
-void call_hold(struct call *call)
+void call_hold(struct browser_task *call)
 {
     call->link->out.is_held = true;
 }
 
-void call_release(struct call *call)
+void call_release(struct browser_task *call)
 {
     struct outlet *out = &call->link->out;
 

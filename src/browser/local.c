@@ -23,7 +23,7 @@ enum {
 
 /* ---- connecting ---- */
 
-static int open_relay(struct call *call, struct err *err)
+static int open_relay(struct browser_task *call, struct err *err)
 {
     char room[KEEPER_MAX_PACKET];
     const struct json_value *answer;
@@ -34,7 +34,7 @@ static int open_relay(struct call *call, struct err *err)
 }
 
 /* By the extension, if the user has opened it there: the result says how. */
-static int connect_relay(struct call *call, struct err *err)
+static int connect_relay(struct browser_task *call, struct err *err)
 {
     struct host *host = call->host;
     char address[RELAY_ADDRESS_BYTES];
@@ -55,7 +55,7 @@ static int connect_relay(struct call *call, struct err *err)
                    address);
 }
 
-int local_connect(struct call *call, struct err *err)
+int local_connect(struct browser_task *call, struct err *err)
 {
     cleanup_buf struct buf request = BUF_INIT(KEEPER_MAX_PACKET);
     struct str browser = text_of(call->arguments, "browser");
@@ -92,7 +92,7 @@ static int explain(int r, struct err *err)
     return r;
 }
 
-int local_set_up(struct call *call, struct err *err)
+int local_set_up(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer version = CDP_ANSWER_INIT;
     cleanup_cdp_answer struct cdp_answer tab = CDP_ANSWER_INIT;
@@ -136,7 +136,7 @@ static void take_frames(struct page *page, const struct json_value *tree, const 
             take_frames(page, child, frame->id, level + 1);
 }
 
-static int read_frames(struct call *call, struct page *page, struct err *err)
+static int read_frames(struct browser_task *call, struct page *page, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     int r = ask(call, page->session, "Page.getFrameTree", &answer, err, "{}");
@@ -156,7 +156,7 @@ static int read_frames(struct call *call, struct page *page, struct err *err)
     return 0;
 }
 
-static int attach(struct call *call, struct page *page, struct err *err)
+static int attach(struct browser_task *call, struct page *page, struct err *err)
 {
     struct host *host = call->host;
     int64_t deadline_ms = monitor_now_ms() + OPEN_MS;
@@ -178,7 +178,7 @@ static int attach(struct call *call, struct page *page, struct err *err)
     return r;
 }
 
-int local_adopt(struct call *call, struct str target, struct err *err)
+int local_adopt(struct browser_task *call, struct str target, struct err *err)
 {
     struct host *host = call->host;
     struct page *page = page_by_target(host, target);
@@ -200,7 +200,7 @@ int local_adopt(struct call *call, struct str target, struct err *err)
     return r;
 }
 
-int local_use(struct call *call, struct err *err)
+int local_use(struct browser_task *call, struct err *err)
 {
     struct page *page = call->page;
     char before[HOST_BYTES];
@@ -259,7 +259,7 @@ static void on_info(struct host *host, struct page *page, const struct json_valu
     host->has_news = true;
 }
 
-int local_refresh(struct call *call, struct err *err)
+int local_refresh(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *infos;

@@ -24,7 +24,7 @@ static struct frame *frame_of(struct page *page, struct str id)
 }
 
 /* Interrupted by a dialog, a crash or the agent. */
-static int say_over(const struct call *call, struct err *err)
+static int say_over(const struct browser_task *call, struct err *err)
 {
     if (call->page->dialog.is_open && call->heeds_dialog)
         return err_set(err, ERR_CANCELLED, "a dialog is open");
@@ -34,14 +34,15 @@ static int say_over(const struct call *call, struct err *err)
                    "the page was closed");
 }
 
-static int64_t sooner(const struct call *call, int64_t ms)
+static int64_t sooner(const struct browser_task *call, int64_t ms)
 {
     int64_t deadline_ms = monitor_now_ms() + ms;
 
     return deadline_ms < call->deadline_ms ? deadline_ms : call->deadline_ms;
 }
 
-int place_of_frame(struct call *call, struct str id, struct place *out_place, struct err *err)
+int place_of_frame(struct browser_task *call, struct str id, struct place *out_place,
+                   struct err *err)
 {
     int64_t deadline_ms = sooner(call, WORLD_MS);
     char name[ID_BYTES];
@@ -65,12 +66,12 @@ int place_of_frame(struct call *call, struct str id, struct place *out_place, st
     }
 }
 
-int place_main(struct call *call, struct place *out_place, struct err *err)
+int place_main(struct browser_task *call, struct place *out_place, struct err *err)
 {
     return place_of_frame(call, str_from(call->page->target), out_place, err);
 }
 
-void place_prefix(struct call *call, struct place *place, char out_prefix[24])
+void place_prefix(struct browser_task *call, struct place *place, char out_prefix[24])
 {
     struct frame *frame = frame_of(call->page, str_from(place->frame));
 
@@ -97,7 +98,8 @@ static int64_t number_of_ref(struct str ref)
     return str_to_int64(str_slice(ref, 1, e - 1), &number) ? number : -2;
 }
 
-static int place_of_ref(struct call *call, struct str ref, struct place *out_place, struct err *err)
+static int place_of_ref(struct browser_task *call, struct str ref, struct place *out_place,
+                        struct err *err)
 {
     int64_t number = number_of_ref(ref);
 
@@ -113,8 +115,8 @@ static int place_of_ref(struct call *call, struct str ref, struct place *out_pla
 }
 
 /* The main document first, then the others in which it is found. */
-static int place_of_selector(struct call *call, struct str selector, struct place *out_place,
-                             struct err *err)
+static int place_of_selector(struct browser_task *call, struct str selector,
+                             struct place *out_place, struct err *err)
 {
     char frames[16][ID_BYTES];
     size_t count = 0;
@@ -146,8 +148,8 @@ static int place_of_selector(struct call *call, struct str selector, struct plac
     return 0;
 }
 
-int place_of_target(struct call *call, const struct json_value *target, struct place *out_place,
-                    struct err *err)
+int place_of_target(struct browser_task *call, const struct json_value *target,
+                    struct place *out_place, struct err *err)
 {
     struct str ref = text_of(target, "ref");
 
@@ -174,7 +176,7 @@ static int explain_exception(const struct json_value *details, struct err *err)
     return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(words));
 }
 
-static int script_list(struct call *call, const struct place *place, const char *name,
+static int script_list(struct browser_task *call, const struct place *place, const char *name,
                        struct cdp_command **out_command, struct err *err, const char *pattern,
                        va_list values)
 {
@@ -194,7 +196,7 @@ static int script_list(struct call *call, const struct place *place, const char 
                              buf_view(&params), out_command, err);
 }
 
-int script_begin(struct call *call, const struct place *place, const char *name,
+int script_begin(struct browser_task *call, const struct place *place, const char *name,
                  struct cdp_command **out_command, struct err *err, const char *pattern, ...)
 {
     va_list values;
@@ -206,7 +208,7 @@ int script_begin(struct call *call, const struct place *place, const char *name,
     return r;
 }
 
-int script(struct call *call, const struct place *place, const char *name, int64_t ms,
+int script(struct browser_task *call, const struct place *place, const char *name, int64_t ms,
            struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
            const char *pattern, ...)
 {
@@ -284,7 +286,7 @@ static bool is_settled(const struct page *page, const struct mark *mark)
  * The page has seen the input when its answer has come. What it starts at once, and in its next
  * task, has been told before the answer to this; so nothing is waited for if nothing was started.
  */
-static int let_it_react(struct call *call, struct err *err)
+static int let_it_react(struct browser_task *call, struct err *err)
 {
     const struct frame *frame = page_main_frame(call->page);
     struct err why = ERR_INIT;
@@ -304,14 +306,14 @@ static int let_it_react(struct call *call, struct err *err)
     return 0;
 }
 
-int settle(struct call *call, const struct mark *mark, struct err *err)
+int settle(struct browser_task *call, const struct mark *mark, struct err *err)
 {
     int r = let_it_react(call, err);
 
     return r == 0 ? settle_now(call, mark, err) : r;
 }
 
-int settle_now(struct call *call, const struct mark *mark, struct err *err)
+int settle_now(struct browser_task *call, const struct mark *mark, struct err *err)
 {
     int64_t now = monitor_now_ms();
 
@@ -339,7 +341,7 @@ static bool has_state(const struct page *page, struct str state)
     return page->is_ready;
 }
 
-int wait_for_state(struct call *call, struct str state, int64_t ms, int64_t going_ms,
+int wait_for_state(struct browser_task *call, struct str state, int64_t ms, int64_t going_ms,
                    struct err *err)
 {
     const struct page *page = call->page;
@@ -368,7 +370,7 @@ int wait_for_state(struct call *call, struct str state, int64_t ms, int64_t goin
 
 /* ---- what a call reports besides its own result ---- */
 
-static int add_dialog(struct call *call)
+static int add_dialog(struct browser_task *call)
 {
     const struct page *page = call->page;
 
@@ -387,7 +389,7 @@ static int add_dialog(struct call *call)
     return 0;
 }
 
-static int add_new_pages(struct call *call)
+static int add_new_pages(struct browser_task *call)
 {
     cleanup_buf struct buf list = BUF_INIT(MAX_PAGES * 2 * URL_BYTES);
     int r = 0;
@@ -402,7 +404,7 @@ static int add_new_pages(struct call *call)
     return r == 0 && list.len > 0 ? result_add(call, "newTabs", "[%r]", buf_view(&list)) : r;
 }
 
-static int add_title(struct call *call, struct err *err)
+static int add_title(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     struct page *page = call->page;
@@ -422,7 +424,8 @@ static int add_title(struct call *call, struct err *err)
     return r;
 }
 
-int add_outcome(struct call *call, const struct mark *mark, bool is_navigation, struct err *err)
+int add_outcome(struct browser_task *call, const struct mark *mark, bool is_navigation,
+                struct err *err)
 {
     struct page *page = call->page;
     struct str wish = text_of(call->arguments, "snapshot");

@@ -33,7 +33,7 @@ struct point {
 /* ---- where ---- */
 
 /* From a frame's viewport to that of the page, from the inside out. */
-static int to_page(struct call *call, const struct place *place, struct point *point,
+static int to_page(struct browser_task *call, const struct place *place, struct point *point,
                    struct err *err)
 {
     char frame[ID_BYTES];
@@ -88,7 +88,7 @@ static int to_page(struct call *call, const struct place *place, struct point *p
     return 0;
 }
 
-static int prepare(struct call *call, const struct json_value *target, const char *kind,
+static int prepare(struct browser_task *call, const struct json_value *target, const char *kind,
                    bool is_guarded, struct place *out_place, struct point *out_point,
                    struct err *err)
 {
@@ -114,8 +114,8 @@ static int prepare(struct call *call, const struct json_value *target, const cha
 
 /* ---- the mouse ---- */
 
-static int begin_mouse(struct call *call, const char *type, double x, double y, const char *button,
-                       int64_t buttons, int64_t count, int64_t modifiers,
+static int begin_mouse(struct browser_task *call, const char *type, double x, double y,
+                       const char *button, int64_t buttons, int64_t count, int64_t modifiers,
                        struct cdp_command **out_command, struct err *err)
 {
     cleanup_buf struct buf params = BUF_INIT(1024);
@@ -130,7 +130,7 @@ static int begin_mouse(struct call *call, const char *type, double x, double y, 
 }
 
 /* A dialog that the input opened holds its answer back, and is what the call reports. */
-static int end_input(struct call *call, struct cdp_command *command, struct err *err)
+static int end_input(struct browser_task *call, struct cdp_command *command, struct err *err)
 {
     int64_t deadline_ms = monitor_now_ms() + COMMAND_MS;
     int r = cdp_finish(call->link->cdp, command,
@@ -143,8 +143,9 @@ static int end_input(struct call *call, struct cdp_command *command, struct err 
                : r;
 }
 
-static int mouse(struct call *call, const char *type, double x, double y, const char *button,
-                 int64_t buttons, int64_t count, int64_t modifiers, struct err *err)
+static int mouse(struct browser_task *call, const char *type, double x, double y,
+                 const char *button, int64_t buttons, int64_t count, int64_t modifiers,
+                 struct err *err)
 {
     struct cdp_command *command;
     int r = begin_mouse(call, type, x, y, button, buttons, count, modifiers, &command, err);
@@ -152,7 +153,7 @@ static int mouse(struct call *call, const char *type, double x, double y, const 
     return r == 0 ? end_input(call, command, err) : r;
 }
 
-static int64_t modifiers_of(const struct call *call)
+static int64_t modifiers_of(const struct browser_task *call)
 {
     const struct json_value *list = json_get(call->arguments, STR("modifiers"));
     int64_t bits = 0;
@@ -173,7 +174,7 @@ struct clicks {
     size_t count;
 };
 
-static void add_event(struct call *call, struct clicks *clicks, const char *type, double x,
+static void add_event(struct browser_task *call, struct clicks *clicks, const char *type, double x,
                       double y, const char *button, int64_t buttons, int64_t number, int *r,
                       struct err *err)
 {
@@ -183,7 +184,7 @@ static void add_event(struct call *call, struct clicks *clicks, const char *type
     clicks->count += *r == 0;
 }
 
-static int begin_clicks(struct call *call, double x, double y, int64_t count,
+static int begin_clicks(struct browser_task *call, double x, double y, int64_t count,
                         struct clicks *out_clicks, struct err *err)
 {
     static const char *const names[] = {"left", "right", "middle"};
@@ -201,7 +202,8 @@ static int begin_clicks(struct call *call, double x, double y, int64_t count,
     return r;
 }
 
-static int end_clicks(struct call *call, const struct clicks *clicks, int r, struct err *err)
+static int end_clicks(struct browser_task *call, const struct clicks *clicks, int r,
+                      struct err *err)
 {
     for (size_t i = 0; i < clicks->count; i++) {
         int ended = end_input(call, clicks->events[i], r == 0 ? err : NULL);
@@ -211,13 +213,13 @@ static int end_clicks(struct call *call, const struct clicks *clicks, int r, str
     return r;
 }
 
-static void forget_clicks(struct call *call, const struct clicks *clicks)
+static void forget_clicks(struct browser_task *call, const struct clicks *clicks)
 {
     for (size_t i = 0; i < clicks->count; i++)
         cdp_forget(call->link->cdp, clicks->events[i]);
 }
 
-static int click_at(struct call *call, double x, double y, int64_t count, struct err *err)
+static int click_at(struct browser_task *call, double x, double y, int64_t count, struct err *err)
 {
     struct clicks clicks;
     int r = begin_clicks(call, x, y, count, &clicks, err);
@@ -239,7 +241,7 @@ enum hit { HIT_NOT, HIT, HIT_UNKNOWN };
  * What the guard saw, as soon as the page has had the clicks and its next task. If it saw none of
  * them, since they went to something else, the answers to the events say when to ask.
  */
-static enum hit guard_outcome(struct call *call, const struct place *place,
+static enum hit guard_outcome(struct browser_task *call, const struct place *place,
                               const struct clicks *clicks, struct cdp_command *asked)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
@@ -261,7 +263,7 @@ static enum hit guard_outcome(struct call *call, const struct place *place,
     return hit == NULL || hit->type != JSON_BOOL ? HIT_UNKNOWN : hit->integer != 0 ? HIT : HIT_NOT;
 }
 
-static int click(struct call *call, const struct json_value *target, int64_t count,
+static int click(struct browser_task *call, const struct json_value *target, int64_t count,
                  struct point *out_point, bool *out_has_reacted, struct err *err)
 {
     for (int i = 0; i < MAX_TRIES; i++) {
@@ -292,7 +294,7 @@ static int click(struct call *call, const struct json_value *target, int64_t cou
                    "The element moves away before it can be clicked\nTry again, or with force");
 }
 
-static int finish_after(struct call *call, const struct mark *mark, bool has_reacted,
+static int finish_after(struct browser_task *call, const struct mark *mark, bool has_reacted,
                         const char *word, const char *ref, struct err *err)
 {
     int r = result_add(call, word, "true");
@@ -305,13 +307,13 @@ static int finish_after(struct call *call, const struct mark *mark, bool has_rea
     return r == 0 ? add_outcome(call, mark, false, err) : r;
 }
 
-static int finish(struct call *call, const struct mark *mark, const char *word, const char *ref,
-                  struct err *err)
+static int finish(struct browser_task *call, const struct mark *mark, const char *word,
+                  const char *ref, struct err *err)
 {
     return finish_after(call, mark, false, word, ref, err);
 }
 
-int tool_click(struct call *call, struct err *err)
+int tool_click(struct browser_task *call, struct err *err)
 {
     int64_t count = whole_of(call->arguments, "clickCount", 1);
     struct point point = {0};
@@ -328,7 +330,7 @@ int tool_click(struct call *call, struct err *err)
     return r == 0 ? finish_after(call, &mark, has_reacted, "clicked", point.ref, err) : r;
 }
 
-int tool_click_xy(struct call *call, struct err *err)
+int tool_click_xy(struct browser_task *call, struct err *err)
 {
     int64_t count = whole_of(call->arguments, "clickCount", 1);
     struct mark mark;
@@ -343,7 +345,7 @@ int tool_click_xy(struct call *call, struct err *err)
     return r == 0 ? finish(call, &mark, "clicked", NULL, err) : r;
 }
 
-int tool_hover(struct call *call, struct err *err)
+int tool_hover(struct browser_task *call, struct err *err)
 {
     struct place place;
     struct point point = {0};
@@ -361,7 +363,7 @@ int tool_hover(struct call *call, struct err *err)
 /* ---- dragging ---- */
 
 /* The page began a drag of its own: it gets the events that a desktop would send. */
-static int drop(struct call *call, const struct json_value *data, const struct point *to,
+static int drop(struct browser_task *call, const struct json_value *data, const struct point *to,
                 struct err *err)
 {
     static const char *const steps[] = {"dragEnter", "dragOver", "drop"};
@@ -373,7 +375,7 @@ static int drop(struct call *call, const struct json_value *data, const struct p
     return r;
 }
 
-static int move_held(struct call *call, const struct point *from, const struct point *to,
+static int move_held(struct browser_task *call, const struct point *from, const struct point *to,
                      struct err *err)
 {
     int r = 0;
@@ -384,8 +386,8 @@ static int move_held(struct call *call, const struct point *from, const struct p
     return r;
 }
 
-static int drag(struct call *call, const struct point *from, const struct json_value *target,
-                struct err *err)
+static int drag(struct browser_task *call, const struct point *from,
+                const struct json_value *target, struct err *err)
 {
     struct place place;
     struct point to = {0};
@@ -416,7 +418,7 @@ static int drag(struct call *call, const struct point *from, const struct json_v
     return r;
 }
 
-int tool_drag(struct call *call, struct err *err)
+int tool_drag(struct browser_task *call, struct err *err)
 {
     struct place place;
     struct point from = {0};
@@ -440,7 +442,7 @@ int tool_drag(struct call *call, struct err *err)
 
 /* ---- the keyboard ---- */
 
-static int key_event(struct call *call, const char *type, const struct browser_key *key,
+static int key_event(struct browser_task *call, const char *type, const struct browser_key *key,
                      int64_t modifiers, bool has_text, struct err *err)
 {
     cleanup_buf struct buf params = BUF_INIT(2048);
@@ -465,7 +467,7 @@ static int key_event(struct call *call, const char *type, const struct browser_k
     return r == 0 ? end_input(call, command, err) : r;
 }
 
-static int press_key(struct call *call, const struct browser_key *key, int64_t modifiers,
+static int press_key(struct browser_task *call, const struct browser_key *key, int64_t modifiers,
                      struct err *err)
 {
     bool types = key->text[0] != '\0' && (modifiers & (KEY_CONTROL | KEY_META | KEY_ALT)) == 0;
@@ -478,7 +480,7 @@ static int press_key(struct call *call, const struct browser_key *key, int64_t m
 }
 
 /* "Control+Shift+a"; a plus alone is the key. */
-static int press(struct call *call, struct str keys, struct err *err)
+static int press(struct browser_task *call, struct str keys, struct err *err)
 {
     struct browser_key held[MAX_HELD];
     size_t count = 0;
@@ -521,7 +523,7 @@ static int press(struct call *call, struct str keys, struct err *err)
     return r;
 }
 
-int tool_press(struct call *call, struct err *err)
+int tool_press(struct browser_task *call, struct err *err)
 {
     struct mark mark;
     int r;
@@ -531,7 +533,7 @@ int tool_press(struct call *call, struct err *err)
     return r == 0 ? finish(call, &mark, "pressed", NULL, err) : r;
 }
 
-static int insert(struct call *call, struct str text, struct err *err)
+static int insert(struct browser_task *call, struct str text, struct err *err)
 {
     cleanup_buf struct buf params = BUF_INIT(64 << 20);
     struct cdp_command *command;
@@ -544,7 +546,7 @@ static int insert(struct call *call, struct str text, struct err *err)
     return r == 0 ? end_input(call, command, err) : r;
 }
 
-static void wait_between(struct call *call, int64_t ms)
+static void wait_between(struct browser_task *call, int64_t ms)
 {
     int64_t until = monitor_now_ms() + ms;
 
@@ -553,7 +555,7 @@ static void wait_between(struct call *call, int64_t ms)
 }
 
 /* Key by key; what no key has is inserted as an input method does. */
-static int type_keys(struct call *call, struct str text, int64_t delay_ms, struct err *err)
+static int type_keys(struct browser_task *call, struct str text, int64_t delay_ms, struct err *err)
 {
     int r = 0;
 
@@ -584,7 +586,7 @@ static int type_keys(struct call *call, struct str text, int64_t delay_ms, struc
 }
 
 /* Focus, with the caret where the text goes; returns the element's ref. */
-static int focus(struct call *call, const struct json_value *target, bool is_replaced,
+static int focus(struct browser_task *call, const struct json_value *target, bool is_replaced,
                  char out_ref[48], struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
@@ -601,7 +603,7 @@ static int focus(struct call *call, const struct json_value *target, bool is_rep
     return r;
 }
 
-int tool_type(struct call *call, struct err *err)
+int tool_type(struct browser_task *call, struct err *err)
 {
     struct str text = text_of(call->arguments, "text");
     bool is_replaced = flag_of(call->arguments, "clear");
@@ -630,7 +632,7 @@ int tool_type(struct call *call, struct err *err)
 
 /* ---- forms ---- */
 
-static int select_values(struct call *call, const struct json_value *target,
+static int select_values(struct browser_task *call, const struct json_value *target,
                          const struct json_value *values, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
@@ -645,7 +647,7 @@ static int select_values(struct call *call, const struct json_value *target,
     return r == 0 ? result_add(call, "selected", "%v", json_get(result, STR("selected"))) : r;
 }
 
-int tool_select(struct call *call, struct err *err)
+int tool_select(struct browser_task *call, struct err *err)
 {
     struct mark mark;
     int r;
@@ -658,7 +660,7 @@ int tool_select(struct call *call, struct err *err)
     return r == 0 ? add_outcome(call, &mark, false, err) : r;
 }
 
-static int fill(struct call *call, const struct json_value *field, struct err *err)
+static int fill(struct browser_task *call, const struct json_value *field, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *target = json_get(field, STR("element"));
@@ -682,7 +684,7 @@ static int fill(struct call *call, const struct json_value *field, struct err *e
     return insert(call, text_of(result, "insert"), err);
 }
 
-int tool_fill_form(struct call *call, struct err *err)
+int tool_fill_form(struct browser_task *call, struct err *err)
 {
     const struct json_value *fields = json_get(call->arguments, STR("fields"));
     int64_t count = 0;
@@ -710,7 +712,7 @@ int tool_fill_form(struct call *call, struct err *err)
 
 /* ---- scrolling ---- */
 
-int tool_scroll(struct call *call, struct err *err)
+int tool_scroll(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *target = json_get(call->arguments, STR("element"));

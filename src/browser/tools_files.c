@@ -23,7 +23,7 @@ enum { LIST_BYTES = MAX_DOWNLOADS * 8192 };
 
 #define MAX_DOWNLOAD_BYTES (INT64_C(4) << 30) /* of all together */
 
-struct str call_staging(const struct call *call)
+struct str call_staging(const struct browser_task *call)
 {
     return text_of(call->message, "staging");
 }
@@ -142,7 +142,7 @@ void host_free_downloads(struct host *host)
     host->download_count = 0;
 }
 
-static int add_list(struct call *call, size_t first)
+static int add_list(struct browser_task *call, size_t first)
 {
     cleanup_buf struct buf list = BUF_INIT(LIST_BYTES);
     const struct host *host = call->host;
@@ -163,7 +163,7 @@ static int add_list(struct call *call, size_t first)
     return r == 0 ? result_add(call, "downloads", "[%r]", buf_view(&list)) : r;
 }
 
-int add_new_downloads(struct call *call)
+int add_new_downloads(struct browser_task *call)
 {
     return call->host->download_count > call->first_new_download
                ? add_list(call, call->first_new_download)
@@ -178,7 +178,7 @@ static bool has_running(const struct host *host)
     return false;
 }
 
-int tool_downloads(struct call *call, struct err *err)
+int tool_downloads(struct browser_task *call, struct err *err)
 {
     int64_t deadline_ms = monitor_now_ms() + whole_of(call->arguments, "waitMs", 0);
     int r;
@@ -199,7 +199,7 @@ void host_end_downloads(struct host *host)
 
 /* ---- pictures and paper as downloads ---- */
 
-static int open_new(struct call *call, const char *id, int *out_fd, struct err *err)
+static int open_new(struct browser_task *call, const char *id, int *out_fd, struct err *err)
 {
     cleanup_buf struct buf request = BUF_INIT(KEEPER_MAX_PACKET);
     char room[KEEPER_MAX_PACKET];
@@ -234,7 +234,7 @@ static int write_all(int fd, struct str bytes)
     return 0;
 }
 
-int keep_as_download(struct call *call, struct str bytes, const char *name, struct err *err)
+int keep_as_download(struct browser_task *call, struct str bytes, const char *name, struct err *err)
 {
     cleanup_fd int fd = -1;
     struct download *download;
@@ -286,7 +286,7 @@ static int refuse_many(size_t count, struct err *err)
                    count);
 }
 
-static int answer_chooser(struct call *call, const struct json_value *files, size_t count,
+static int answer_chooser(struct browser_task *call, const struct json_value *files, size_t count,
                           struct err *err)
 {
     struct page *page = call->page;
@@ -303,7 +303,7 @@ static int answer_chooser(struct call *call, const struct json_value *files, siz
                "{\"files\":%v,\"backendNodeId\":%d}", files, chooser.node);
 }
 
-static int fill_input(struct call *call, const struct json_value *target,
+static int fill_input(struct browser_task *call, const struct json_value *target,
                       const struct json_value *files, size_t count, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer prepared = CDP_ANSWER_INIT;
@@ -339,7 +339,7 @@ static int fill_input(struct call *call, const struct json_value *target,
     return r == 0 ? result_add(call, "ref", "%s", text_of(result, "ref")) : r;
 }
 
-int tool_upload(struct call *call, struct err *err)
+int tool_upload(struct browser_task *call, struct err *err)
 {
     const struct json_value *files = json_get(call->message, STR("files"));
     const struct json_value *target = json_get(call->arguments, STR("element"));

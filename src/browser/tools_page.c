@@ -19,7 +19,7 @@ enum { START_MS = 45000, DIALOG_MS = 10000, WAIT_MS = 30000, LIST_BYTES = MAX_PA
 
 /* ---- connecting ---- */
 
-static int write_pages(struct call *call)
+static int write_pages(struct browser_task *call)
 {
     cleanup_buf struct buf list = BUF_INIT(LIST_BYTES);
     int r = 0;
@@ -37,7 +37,7 @@ static int write_pages(struct call *call)
 }
 
 /* Others go on meanwhile: a browser takes seconds to end. The keeper does one thing at a time. */
-int ask_keeper(struct call *call, struct str request, char room[KEEPER_MAX_PACKET],
+int ask_keeper(struct browser_task *call, struct str request, char room[KEEPER_MAX_PACKET],
                const struct json_value **out_answer, int out_fds[KEEPER_FDS], struct err *err)
 {
     struct host *host = call->host;
@@ -65,7 +65,7 @@ int ask_keeper(struct call *call, struct str request, char room[KEEPER_MAX_PACKE
     return 0;
 }
 
-static struct str mode_of(const struct call *call)
+static struct str mode_of(const struct browser_task *call)
 {
     struct str mode = text_of(call->arguments, "mode");
 
@@ -74,12 +74,12 @@ static struct str mode_of(const struct call *call)
     return mode.len > 0 ? mode : STR("ephemeral");
 }
 
-static bool is_local(const struct call *call)
+static bool is_local(const struct browser_task *call)
 {
     return str_eq(mode_of(call), STR("local"));
 }
 
-static int launch(struct call *call, struct err *err)
+static int launch(struct browser_task *call, struct err *err)
 {
     cleanup_buf struct buf request = BUF_INIT(KEEPER_MAX_PACKET);
     struct host *host = call->host;
@@ -105,7 +105,7 @@ static int launch(struct call *call, struct err *err)
     return r;
 }
 
-static int wait_for_page(struct call *call, struct err *err)
+static int wait_for_page(struct browser_task *call, struct err *err)
 {
     int64_t deadline_ms = monitor_now_ms() + START_MS;
 
@@ -121,7 +121,7 @@ static int wait_for_page(struct call *call, struct err *err)
 }
 
 /* They go to a directory of their own; save_download copies from there. */
-static int allow_downloads(struct call *call, struct err *err)
+static int allow_downloads(struct browser_task *call, struct err *err)
 {
     cleanup_buf struct buf path = BUF_INIT(PATH_MAX);
     struct str staging = call_staging(call);
@@ -135,7 +135,7 @@ static int allow_downloads(struct call *call, struct err *err)
                buf_view(&path));
 }
 
-static int set_up_browser(struct call *call, struct err *err)
+static int set_up_browser(struct browser_task *call, struct err *err)
 {
     struct host *host = call->host;
     cleanup_cdp_answer struct cdp_answer version = CDP_ANSWER_INIT;
@@ -161,7 +161,7 @@ static int set_up_browser(struct call *call, struct err *err)
 }
 
 /* Ends the browser, and waits until nothing is left of it. */
-static int stop(struct call *call, struct err *err)
+static int stop(struct browser_task *call, struct err *err)
 {
     int fds[KEEPER_FDS] = {-1, -1};
     char room[KEEPER_MAX_PACKET];
@@ -172,7 +172,7 @@ static int stop(struct call *call, struct err *err)
 }
 
 /* Why there is none: the keeper knows how it ended. */
-static int explain_start(struct call *call, int r, struct err *err)
+static int explain_start(struct browser_task *call, int r, struct err *err)
 {
     struct err why = ERR_INIT;
 
@@ -181,7 +181,7 @@ static int explain_start(struct call *call, int r, struct err *err)
     return r;
 }
 
-int tool_connect(struct call *call, struct err *err)
+int tool_connect(struct browser_task *call, struct err *err)
 {
     struct host *host = call->host;
     int r = 0;
@@ -217,7 +217,7 @@ int tool_connect(struct call *call, struct err *err)
     return r == 0 ? write_pages(call) : r;
 }
 
-int tool_disconnect(struct call *call, struct err *err)
+int tool_disconnect(struct browser_task *call, struct err *err)
 {
     int r = stop(call, err);
 
@@ -227,9 +227,9 @@ int tool_disconnect(struct call *call, struct err *err)
 
 /* ---- tabs ---- */
 
-static int go_to(struct call *call, struct str url, struct err *err);
+static int go_to(struct browser_task *call, struct str url, struct err *err);
 
-int tool_tab_open(struct call *call, struct err *err)
+int tool_tab_open(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     struct host *host = call->host;
@@ -269,7 +269,7 @@ int tool_tab_open(struct call *call, struct err *err)
     return r == 0 ? add_outcome(call, &mark, true, err) : r;
 }
 
-int tool_tab_list(struct call *call, struct err *err)
+int tool_tab_list(struct browser_task *call, struct err *err)
 {
     int r = local_refresh(call, err);
 
@@ -278,7 +278,7 @@ int tool_tab_list(struct call *call, struct err *err)
     return r;
 }
 
-int tool_tab_focus(struct call *call, struct err *err)
+int tool_tab_focus(struct browser_task *call, struct err *err)
 {
     int r =
         ask(call, "", "Target.activateTarget", NULL, err, "{\"targetId\":%z}", call->page->target);
@@ -291,7 +291,7 @@ int tool_tab_focus(struct call *call, struct err *err)
 }
 
 /* A page that asks before it goes is not asked. */
-int tool_tab_close(struct call *call, struct err *err)
+int tool_tab_close(struct browser_task *call, struct err *err)
 {
     struct page *page = call->page;
     int64_t deadline_ms = monitor_now_ms() + DIALOG_MS;
@@ -311,7 +311,7 @@ int tool_tab_close(struct call *call, struct err *err)
 
 /* ---- navigation ---- */
 
-static int say_blocked(const struct call *call, struct err *err)
+static int say_blocked(const struct browser_task *call, struct err *err)
 {
     return err_set(err, ERR_TOOL_FAILED,
                    "The page was not allowed to go to %s\nCall browser_navigate with that address, "
@@ -320,7 +320,7 @@ static int say_blocked(const struct call *call, struct err *err)
 }
 
 /* A document's arrival is told before or after the answer, and another one's may be told first. */
-static bool let_arrive(struct call *call, struct str loader, int64_t ms)
+static bool let_arrive(struct browser_task *call, struct str loader, int64_t ms)
 {
     int64_t deadline_ms = monitor_now_ms() + ms;
 
@@ -331,7 +331,7 @@ static bool let_arrive(struct call *call, struct str loader, int64_t ms)
     return true;
 }
 
-static int go_to(struct call *call, struct str url, struct err *err)
+static int go_to(struct browser_task *call, struct str url, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     struct page *page = call->page;
@@ -365,7 +365,7 @@ static int go_to(struct call *call, struct str url, struct err *err)
     return r == ERR_CANCELLED && page->dialog.is_open ? 0 : r;
 }
 
-int tool_navigate(struct call *call, struct err *err)
+int tool_navigate(struct browser_task *call, struct err *err)
 {
     struct mark mark;
     int r;
@@ -376,7 +376,7 @@ int tool_navigate(struct call *call, struct err *err)
 }
 
 /* Until the new document is as far as wished. */
-static int arrive(struct call *call, const struct mark *mark, struct err *err)
+static int arrive(struct browser_task *call, const struct mark *mark, struct err *err)
 {
     struct page *page = call->page;
     int64_t deadline_ms = monitor_now_ms() + NAVIGATE_MS;
@@ -395,7 +395,7 @@ static int arrive(struct call *call, const struct mark *mark, struct err *err)
     return add_outcome(call, mark, true, err);
 }
 
-static int go_in_history(struct call *call, int64_t by, struct err *err)
+static int go_in_history(struct browser_task *call, int64_t by, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *entries;
@@ -421,17 +421,17 @@ static int go_in_history(struct call *call, int64_t by, struct err *err)
                    by < 0 ? "earlier" : "later");
 }
 
-int tool_back(struct call *call, struct err *err)
+int tool_back(struct browser_task *call, struct err *err)
 {
     return go_in_history(call, -1, err);
 }
 
-int tool_forward(struct call *call, struct err *err)
+int tool_forward(struct browser_task *call, struct err *err)
 {
     return go_in_history(call, 1, err);
 }
 
-int tool_reload(struct call *call, struct err *err)
+int tool_reload(struct browser_task *call, struct err *err)
 {
     struct mark mark;
     int r;
@@ -444,7 +444,7 @@ int tool_reload(struct call *call, struct err *err)
 
 /* ---- dialogs ---- */
 
-int tool_dialog(struct call *call, struct err *err)
+int tool_dialog(struct browser_task *call, struct err *err)
 {
     struct page *page = call->page;
     bool is_accepted = str_eq(text_of(call->arguments, "action"), STR("accept"));
@@ -503,14 +503,15 @@ bool browser_glob(struct str pattern, struct str text)
     return p == pattern.len;
 }
 
-static bool is_at(const struct call *call, struct str pattern)
+static bool is_at(const struct browser_task *call, struct str pattern)
 {
     struct str url = str_from(call->page->url);
 
     return browser_glob(pattern, url) || str_eq(pattern, url);
 }
 
-static int wait_for_url(struct call *call, struct str pattern, int64_t deadline_ms, struct err *err)
+static int wait_for_url(struct browser_task *call, struct str pattern, int64_t deadline_ms,
+                        struct err *err)
 {
     while (!is_at(call, pattern)) {
         if (call_is_over(call) || cdp_has_ended(call->link->cdp))
@@ -530,7 +531,7 @@ static int left_ms(int64_t deadline_ms)
 }
 
 /* A document that goes away takes its waiting along: the next one is waited for again. */
-static int wait_in_page(struct call *call, int64_t deadline_ms, struct err *err)
+static int wait_in_page(struct browser_task *call, int64_t deadline_ms, struct err *err)
 {
     struct str selector = text_of(call->arguments, "selector");
     struct str text = text_of(call->arguments, "text");
@@ -569,7 +570,7 @@ static int wait_in_page(struct call *call, int64_t deadline_ms, struct err *err)
 }
 
 /* Looks when something happened in the page, and every moment: a condition may depend on time. */
-static int wait_for_predicate(struct call *call, struct str predicate, int64_t deadline_ms,
+static int wait_for_predicate(struct browser_task *call, struct str predicate, int64_t deadline_ms,
                               struct err *err)
 {
     enum { LOOK_MS = 100 };
@@ -602,7 +603,7 @@ static int wait_for_predicate(struct call *call, struct str predicate, int64_t d
     }
 }
 
-int tool_wait(struct call *call, struct err *err)
+int tool_wait(struct browser_task *call, struct err *err)
 {
     int64_t ms = whole_of(call->arguments, "timeoutMs", WAIT_MS);
     int64_t since = monitor_now_ms();
@@ -633,7 +634,7 @@ int tool_wait(struct call *call, struct err *err)
 
 /* ---- the size of the page ---- */
 
-int tool_resize(struct call *call, struct err *err)
+int tool_resize(struct browser_task *call, struct err *err)
 {
     int64_t width = whole_of(call->arguments, "width", 0);
     int64_t height = whole_of(call->arguments, "height", 0);

@@ -29,7 +29,7 @@ enum {
 /* ---- snapshots ---- */
 
 struct snapshot {
-    struct call *call;
+    struct browser_task *call;
     const struct json_value *options; /* or NULL */
     struct buf *out;
     int64_t left;   /* characters */
@@ -37,7 +37,7 @@ struct snapshot {
 };
 
 /* The document inside the frame's element, by the name of the frame. */
-static int inner_frame(struct call *call, const struct place *place, struct str ref,
+static int inner_frame(struct browser_task *call, const struct place *place, struct str ref,
                        char out_frame[ID_BYTES])
 {
     cleanup_cdp_answer struct cdp_answer object = CDP_ANSWER_INIT;
@@ -85,7 +85,7 @@ static int write_frame(struct snapshot *snapshot, struct place *place, bool is_f
 {
     cleanup_buf struct buf options = BUF_INIT(1 << 20);
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
-    struct call *call = snapshot->call;
+    struct browser_task *call = snapshot->call;
     const struct json_value *result;
     const struct json_value *frames;
     const struct json_value *frame;
@@ -127,7 +127,7 @@ static int write_frame(struct snapshot *snapshot, struct place *place, bool is_f
     return 0;
 }
 
-int write_snapshot(struct call *call, const struct json_value *options, struct buf *out,
+int write_snapshot(struct browser_task *call, const struct json_value *options, struct buf *out,
                    struct err *err)
 {
     const struct json_value *scope = options != NULL ? json_get(options, STR("scope")) : NULL;
@@ -144,7 +144,7 @@ int write_snapshot(struct call *call, const struct json_value *options, struct b
     return r == 0 ? write_frame(&snapshot, &place, true, 0, 0, err) : r;
 }
 
-int tool_snapshot(struct call *call, struct err *err)
+int tool_snapshot(struct browser_task *call, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(TEXT_BYTES);
     int r = write_snapshot(call, call->arguments, &text, err);
@@ -164,7 +164,7 @@ struct area {
 };
 
 /* In the page's own coordinates. */
-static int area_of_element(struct call *call, const struct json_value *target,
+static int area_of_element(struct browser_task *call, const struct json_value *target,
                            struct area *out_area, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
@@ -194,7 +194,7 @@ static int area_of_element(struct call *call, const struct json_value *target,
     return 0;
 }
 
-static int area_of_page(struct call *call, struct area *out_area, struct err *err)
+static int area_of_page(struct browser_task *call, struct area *out_area, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer metrics = CDP_ANSWER_INIT;
     const struct json_value *size;
@@ -211,7 +211,7 @@ static int area_of_page(struct call *call, struct area *out_area, struct err *er
     return 0;
 }
 
-int tool_screenshot(struct call *call, struct err *err)
+int tool_screenshot(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *target = json_get(call->arguments, STR("element"));
@@ -264,7 +264,7 @@ static int64_t count_pages(struct str pdf)
     }
 }
 
-int tool_pdf(struct call *call, struct err *err)
+int tool_pdf(struct browser_task *call, struct err *err)
 {
     static const struct {
         struct str name;
@@ -302,7 +302,7 @@ int tool_pdf(struct call *call, struct err *err)
 
 /* ---- text ---- */
 
-int tool_content(struct call *call, struct err *err)
+int tool_content(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     struct str selector = text_of(call->arguments, "selector");
@@ -328,7 +328,7 @@ int tool_content(struct call *call, struct err *err)
     return r;
 }
 
-int tool_evaluate(struct call *call, struct err *err)
+int tool_evaluate(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *details;
@@ -367,7 +367,7 @@ static void iso_time(int64_t ms, char out_text[CLOCK_ISO_BYTES])
     clock_format_iso(ms, out_text);
 }
 
-int tool_console(struct call *call, struct err *err)
+int tool_console(struct browser_task *call, struct err *err)
 {
     cleanup_buf struct buf list = BUF_INIT(TEXT_BYTES);
     struct str level = text_of(call->arguments, "level");
@@ -393,7 +393,7 @@ int tool_console(struct call *call, struct err *err)
 }
 
 /* What was sent back, if the browser still has it. */
-static int add_body(struct call *call, const struct request *request, struct buf *list)
+static int add_body(struct browser_task *call, const struct request *request, struct buf *list)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     char session[ID_BYTES];
@@ -413,7 +413,7 @@ static int add_body(struct call *call, const struct request *request, struct buf
     return r == 0 && body.len > BODY_CHARS ? jsonf(list, ",\"bodyTruncated\":true") : r;
 }
 
-int tool_network(struct call *call, struct err *err)
+int tool_network(struct browser_task *call, struct err *err)
 {
     cleanup_buf struct buf list = BUF_INIT(TEXT_BYTES);
     struct str filter = text_of(call->arguments, "filter");
@@ -464,7 +464,7 @@ int tool_network(struct call *call, struct err *err)
 /* ---- cookies and storage ---- */
 
 /* Of the page's own site, or of the address that permission was asked for. */
-static int cookies_get(struct call *call, struct err *err)
+static int cookies_get(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     struct str url = text_of(call->arguments, "url");
@@ -475,7 +475,7 @@ static int cookies_get(struct call *call, struct err *err)
     return r == 0 ? result_add(call, "cookies", "%v", json_get(answer.result, STR("cookies"))) : r;
 }
 
-static int cookies_set(struct call *call, struct err *err)
+static int cookies_set(struct browser_task *call, struct err *err)
 {
     const struct json_value *cookies = json_get(call->arguments, STR("cookies"));
     struct str host = page_host(call->page);
@@ -522,7 +522,7 @@ static int cookies_set(struct call *call, struct err *err)
 }
 
 /* Those of the page's site alone. */
-static int cookies_clear(struct call *call, struct err *err)
+static int cookies_clear(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *cookies;
@@ -538,7 +538,7 @@ static int cookies_clear(struct call *call, struct err *err)
     return r == 0 ? result_add(call, "cleared", "true") : r;
 }
 
-int tool_cookies(struct call *call, struct err *err)
+int tool_cookies(struct browser_task *call, struct err *err)
 {
     struct str action = text_of(call->arguments, "action");
 
@@ -547,7 +547,7 @@ int tool_cookies(struct call *call, struct err *err)
     return str_eq(action, STR("clear")) ? cookies_clear(call, err) : cookies_get(call, err);
 }
 
-int tool_storage(struct call *call, struct err *err)
+int tool_storage(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *result = NULL;
@@ -573,7 +573,7 @@ int tool_storage(struct call *call, struct err *err)
 /* ---- secrets ---- */
 
 /* Only the front end gets it: it is no part of the result. */
-int tool_capture_secret(struct call *call, struct err *err)
+int tool_capture_secret(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *target = json_get(call->arguments, STR("element"));
