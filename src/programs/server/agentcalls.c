@@ -8,8 +8,8 @@
 
 #include "base/jsonwrite.h"
 #include "base/printable.h"
+#include "programs/server/machinequestion.h"
 #include "programs/server/metrics.h"
-#include "programs/server/question.h"
 #include "protocol/toolresult.h"
 
 enum {
@@ -79,7 +79,7 @@ static void fail(struct agent_call *work, const struct err *err)
 
 /* ---- questions of the machine ---- */
 
-static int write_message(const struct question *question, struct buf *out)
+static int write_message(const struct machine_question *question, struct buf *out)
 {
     char description[MAX_DESCRIPTION_BYTES + PRINTABLE_CUT_BYTES];
     char resource[MAX_RESOURCE_BYTES + PRINTABLE_CUT_BYTES];
@@ -91,7 +91,7 @@ static int write_message(const struct question *question, struct buf *out)
     return buf_printf(out, "%s: %s\n- %s", group, description, resource);
 }
 
-static int write_form(const struct question *question, struct buf *out)
+static int write_form(const struct machine_question *question, struct buf *out)
 {
     cleanup_buf struct buf message = BUF_INIT(MESSAGE_BYTES);
     struct json_writer json;
@@ -114,9 +114,9 @@ static int write_form(const struct question *question, struct buf *out)
     json_put_str(&json, STR("title"), STR("Decision"));
     json_key(&json, STR("enum"));
     json_begin_array(&json);
-    for (size_t i = 0; i < QUESTION_CHOICES; i++)
+    for (size_t i = 0; i < MACHINE_CHOICES; i++)
         if ((question->choices & 1U << i) != 0)
-            json_write_str(&json, question_choices[i].word);
+            json_write_str(&json, machine_choices[i].word);
     json_end_array(&json);
     json_end_object(&json);
     json_end_object(&json);
@@ -127,7 +127,7 @@ static int write_form(const struct question *question, struct buf *out)
     return json_writer_finish(&json);
 }
 
-static void refuse_question(struct agent_call *work, const struct question *question)
+static void refuse_question(struct agent_call *work, const struct machine_question *question)
 {
     char resource[MAX_RESOURCE_BYTES + PRINTABLE_CUT_BYTES];
     struct err err = ERR_INIT;
@@ -150,7 +150,7 @@ static void on_page_answered(void *data, struct str choice)
     send_call(work, choice);
 }
 
-static void ask_on_page(struct agent_call *work, const struct question *question)
+static void ask_on_page(struct agent_call *work, const struct machine_question *question)
 {
     if (board_ask(board_of(work), work->door->agent.user, str_from(work->door->agent.name),
                   question, on_page_answered, work, &work->question) < 0)
@@ -158,7 +158,7 @@ static void ask_on_page(struct agent_call *work, const struct question *question
 }
 
 /* Asks the agent's user. A modern client repeats the call with the answer, as a new one. */
-static void ask(struct agent_call *work, const struct question *question)
+static void ask(struct agent_call *work, const struct machine_question *question)
 {
     cleanup_buf struct buf form = BUF_INIT(2 * MESSAGE_BYTES);
     char state[STATE_BYTES];
@@ -201,11 +201,11 @@ static struct str read_choice(const struct mcp_call *call)
     if (answer.status != MCP_ACCEPTED || answer.content == NULL ||
         !json_get_str(answer.content, STR("decision"), &word) ||
         !str_to_int64(mcp_call_state(call), &offered))
-        return question_choices[0].name;
-    for (size_t i = 0; i < QUESTION_CHOICES; i++)
-        if (((uint64_t)offered & 1U << i) != 0 && str_eq(word, question_choices[i].word))
-            return question_choices[i].name;
-    return question_choices[0].name;
+        return machine_choices[0].name;
+    for (size_t i = 0; i < MACHINE_CHOICES; i++)
+        if (((uint64_t)offered & 1U << i) != 0 && str_eq(word, machine_choices[i].word))
+            return machine_choices[i].name;
+    return machine_choices[0].name;
 }
 
 /* ---- the machine ---- */
@@ -215,12 +215,12 @@ static void on_done(void *data, const struct err *err, const struct json_value *
 {
     cleanup_arena struct arena arena = ARENA_INIT(QUESTION_ARENA_BYTES);
     struct agent_call *work = data;
-    struct question question;
+    struct machine_question question;
 
     work->number = 0;
     if (err != NULL)
         fail(work, err);
-    else if (question_read(&arena, result, &question))
+    else if (machinequestion_read(&arena, result, &question))
         ask(work, &question);
     else {
         bool is_error = false;

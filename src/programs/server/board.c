@@ -577,9 +577,9 @@ static void write_question(struct json_writer *json, const struct open_question 
     json_put_str_lossy(json, STR("description"), str_from(question->description));
     json_key(json, STR("options"));
     json_begin_array(json);
-    for (size_t i = 0; i < QUESTION_CHOICES; i++)
+    for (size_t i = 0; i < MACHINE_CHOICES; i++)
         if ((question->choices & 1U << i) != 0)
-            json_write_str(json, question_choices[i].name);
+            json_write_str(json, machine_choices[i].name);
     json_end_array(json);
     json_end_object(json);
 }
@@ -639,7 +639,7 @@ static void decide(struct open_question *question, struct str choice, const char
 /* Timer callback: no answer means denied. */
 static void on_patience(void *data)
 {
-    decide(data, question_choices[0].name, "nobody in time");
+    decide(data, machine_choices[0].name, "nobody in time");
 }
 
 /* Line by line: what is in one cannot look like another. */
@@ -659,7 +659,7 @@ static void copy_lines(struct str text, char *out, size_t room)
 }
 
 static struct open_question *open_question(struct board_user *user, struct str agent,
-                                           const struct question *asked)
+                                           const struct machine_question *asked)
 {
     struct board *board = user->board;
     struct open_question *question;
@@ -684,8 +684,9 @@ static struct open_question *open_question(struct board_user *user, struct str a
     return question;
 }
 
-int board_ask(struct board *board, int64_t id, struct str agent, const struct question *asked,
-              board_answered *answered, void *data, uint64_t *out_id)
+int board_ask(struct board *board, int64_t id, struct str agent,
+              const struct machine_question *asked, board_answered *answered, void *data,
+              uint64_t *out_id)
 {
     struct board_user *user = find_user(board, id);
     struct open_question *question =
@@ -715,7 +716,7 @@ static struct open_question *find_named(struct board *board, int64_t id, struct 
 }
 
 void board_take_question(struct board *board, int64_t id, struct str name,
-                         const struct question *asked)
+                         const struct machine_question *asked)
 {
     struct board_user *user = need_user(board, id);
     struct open_question *question;
@@ -782,9 +783,9 @@ int board_answer(struct board *board, int64_t id, uint64_t number, struct str ch
 
     if (question == NULL)
         return ERR_NOT_FOUND;
-    for (size_t i = 0; i < QUESTION_CHOICES; i++)
-        if ((question->choices & 1U << i) != 0 && str_eq(choice, question_choices[i].name)) {
-            decide(question, question_choices[i].name, "page");
+    for (size_t i = 0; i < MACHINE_CHOICES; i++)
+        if ((question->choices & 1U << i) != 0 && str_eq(choice, machine_choices[i].name)) {
+            decide(question, machine_choices[i].name, "page");
             return 0;
         }
     return ERR_INVALID_ARGUMENT;
@@ -856,7 +857,7 @@ void board_close(struct board *board)
 
         while (!list_is_empty(&user->questions))
             decide(list_entry(user->questions.next, struct open_question, node),
-                   question_choices[0].name, "the end of the server");
+                   machine_choices[0].name, "the end of the server");
         end_pages(user);
     }
 }

@@ -10,7 +10,7 @@
 #include "base/jsonwrite.h"
 #include "loop/loop.h"
 #include "net/http/exchange.h"
-#include "programs/server/question.h"
+#include "programs/server/machinequestion.h"
 
 enum {
     BOARD_MAX_USERS = 65536,
@@ -83,12 +83,13 @@ int board_stop_call(struct board *board, int64_t id, uint64_t number);
 
 /* ---- questions ---- */
 
-/* The name of one of question_choices; the question is gone. */
+/* The name of one of machine_choices; the question is gone. */
 typedef void board_answered(void *data, struct str choice);
 
 /* ERR_ASK_UNAVAILABLE if no page is open or there are too many questions; else *out_id. */
-int board_ask(struct board *board, int64_t id, struct str agent, const struct question *asked,
-              board_answered *answered, void *data, uint64_t *out_id);
+int board_ask(struct board *board, int64_t id, struct str agent,
+              const struct machine_question *asked, board_answered *answered, void *data,
+              uint64_t *out_id);
 /* `answered` is not called any more. */
 void board_withdraw(struct board *board, int64_t id, uint64_t number);
 /* ERR_NOT_FOUND if it was answered before, ERR_INVALID_ARGUMENT for a choice that is not offered.
@@ -100,7 +101,7 @@ int board_answer(struct board *board, int64_t id, uint64_t number, struct str ch
  * Known ones are ignored, as those without choices. Who answers it first is up to the machine.
  */
 void board_take_question(struct board *board, int64_t id, struct str name,
-                         const struct question *asked);
+                         const struct machine_question *asked);
 /* It was answered there, or is not asked any more. */
 void board_close_question(struct board *board, int64_t id, struct str name, struct str by);
 /* The machine is gone, and its questions with it. */

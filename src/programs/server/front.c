@@ -258,14 +258,14 @@ static void tell_output(struct front *front, int64_t user, const struct json_val
 static void on_report(void *data, int64_t user, struct str type, const struct json_value *event)
 {
     struct front *front = data;
-    struct question question;
+    struct machine_question question;
     struct str name = STR_EMPTY;
     struct str by = STR_EMPTY;
     struct str rule = STR_EMPTY;
 
     json_get_str(event, STR("questionId"), &name);
     if (str_eq(type, STR("question"))) {
-        question_read_members(event, &question);
+        machinequestion_read_members(event, &question);
         board_take_question(front->board, user, name, &question);
     } else if (str_eq(type, STR("question-closed"))) {
         json_get_str(event, STR("by"), &by);

@@ -232,7 +232,7 @@ static void on_answered(void *data, struct str choice)
     send_call(call, choice);
 }
 
-static void ask(struct page_call *call, const struct question *question)
+static void ask(struct page_call *call, const struct machine_question *question)
 {
     struct err err = ERR_INIT;
     int r = call->rounds >= MAX_ROUNDS ? ERR_ASK_UNAVAILABLE
@@ -250,12 +250,12 @@ static void on_done(void *data, const struct err *err, const struct json_value *
 {
     cleanup_arena struct arena arena = ARENA_INIT(SMALL_ARENA_BYTES);
     struct page_call *call = data;
-    struct question question;
+    struct machine_question question;
 
     call->hub_id = 0;
     if (err != NULL)
         fail_call(call, err);
-    else if (question_read(&arena, result, &question))
+    else if (machinequestion_read(&arena, result, &question))
         ask(call, &question);
     else
         finish_call(call, result, text);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/server/question.h"
+#include "programs/server/machinequestion.h"
 
 enum { QUESTION_BYTES = 128 << 10 };
 
 #define CONFIRMATION_PREFIX "GATEWAY_CONFIRMATION_REQUIRED::"
 
-const struct question_choice question_choices[QUESTION_CHOICES] = {
+const struct machine_choice machine_choices[MACHINE_CHOICES] = {
     {STR_LITERAL("denyOnce"), STR_LITERAL("Deny once")},
     {STR_LITERAL("allowOnce"), STR_LITERAL("Allow once")},
     {STR_LITERAL("allowForSession"), STR_LITERAL("Allow for this session")},
@@ -37,23 +37,25 @@ static struct str error_text(struct arena *arena, const struct json_value *resul
     return text;
 }
 
-void question_read_members(const struct json_value *object, struct question *out)
+void machinequestion_read_members(const struct json_value *object, struct machine_question *out)
 {
     const struct json_value *options = json_get(object, STR("options"));
 
-    *out = (struct question){.description = STR_EMPTY, .resource = STR_EMPTY, .group = STR_EMPTY};
+    *out = (struct machine_question){
+        .description = STR_EMPTY, .resource = STR_EMPTY, .group = STR_EMPTY};
     json_get_str(object, STR("description"), &out->description);
     json_get_str(object, STR("resource"), &out->resource);
     json_get_str(object, STR("toolGroup"), &out->group);
     if (options != NULL)
         json_each_item (option, options)
-            for (size_t i = 0; i < QUESTION_CHOICES; i++)
+            for (size_t i = 0; i < MACHINE_CHOICES; i++)
                 if (option->type == JSON_STRING &&
-                    str_eq(json_str(option), question_choices[i].name))
+                    str_eq(json_str(option), machine_choices[i].name))
                     out->choices |= 1U << i;
 }
 
-bool question_read(struct arena *arena, const struct json_value *result, struct question *out)
+bool machinequestion_read(struct arena *arena, const struct json_value *result,
+                          struct machine_question *out)
 {
     const struct json_limits limits = {QUESTION_BYTES, JSON_DEFAULT_MAX_DEPTH};
     const struct str prefix = STR(CONFIRMATION_PREFIX);
@@ -65,9 +67,10 @@ bool question_read(struct arena *arena, const struct json_value *result, struct 
         return false;
     text = str_slice(text, prefix.len, text.len);
     copy = arena_copy(arena, text);
-    *out = (struct question){.description = STR_EMPTY, .resource = STR_EMPTY, .group = STR_EMPTY};
+    *out = (struct machine_question){
+        .description = STR_EMPTY, .resource = STR_EMPTY, .group = STR_EMPTY};
     if (copy == NULL || json_parse(arena, (struct str){copy, text.len}, limits, &object, NULL) < 0)
         return true; /* a question that nobody can be asked */
-    question_read_members(object, out);
+    machinequestion_read_members(object, out);
     return true;
 }
