@@ -58,7 +58,7 @@ struct confirm {
 /* A sheet with its data. */
 struct confirm_layout {
     struct sheet sheet;
-    struct page body;
+    struct console_page body;
     const char *labels[ROWS];
     char texts[ROWS][CONFIRM_LABEL_BYTES];
 };

@@ -51,7 +51,7 @@ static const char *mode_words(const struct confirm *confirm, size_t group)
     return mode_labels[confirm->modes.of[group]];
 }
 
-static void write_commands(const struct confirm *confirm, struct page *page)
+static void write_commands(const struct confirm *confirm, struct console_page *page)
 {
     /* By what holds now: the editor changes both. */
     bool changes_folder = confirm_mode_of(confirm, CATALOG_FILESYSTEM_WRITE) != PERMISSION_DENY;
@@ -76,7 +76,7 @@ static void write_commands(const struct confirm *confirm, struct page *page)
         page_quote(page, PAGE_PLAIN, buf_view(&confirm->writable[i]), PAGE_NAME);
 }
 
-static void write_offer(const struct confirm *confirm, struct page *page)
+static void write_offer(const struct confirm *confirm, struct console_page *page)
 {
     page_say(page, PAGE_FAINT, "Server:");
     page_quote(page, PAGE_BOLD, buf_view(&confirm->url), PAGE_LINE);
@@ -93,13 +93,13 @@ static void write_offer(const struct confirm *confirm, struct page *page)
         write_commands(confirm, page);
 }
 
-static void write_problem(const struct confirm *confirm, struct page *page)
+static void write_problem(const struct confirm *confirm, struct console_page *page)
 {
     if (confirm->problem.code != 0)
         page_quote(page, PAGE_WARNING, str_from(confirm->problem.message), PAGE_LINE);
 }
 
-static void write_editor(const struct confirm *confirm, struct page *page)
+static void write_editor(const struct confirm *confirm, struct console_page *page)
 {
     page_say(page, PAGE_PLAIN, "For this session only; nothing is saved.");
     if (confirm->look.is_plain)
@@ -107,7 +107,7 @@ static void write_editor(const struct confirm *confirm, struct page *page)
     write_problem(confirm, page);
 }
 
-static void write_typing(const struct confirm *confirm, struct page *page)
+static void write_typing(const struct confirm *confirm, struct console_page *page)
 {
     page_say(page, PAGE_PLAIN, "Folder for this session:");
     page_quote(page, PAGE_BOLD, buf_view(&confirm->typed), PAGE_LINE);

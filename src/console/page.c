@@ -99,9 +99,9 @@ static void next_token(struct str *rest, bool is_quoted, bool is_utf8, struct to
 
 /* ---- lines ---- */
 
-void page_init(struct page *page, size_t columns, bool is_utf8)
+void page_init(struct console_page *page, size_t columns, bool is_utf8)
 {
-    *page = (struct page){.is_utf8 = is_utf8, .columns = columns};
+    *page = (struct console_page){.is_utf8 = is_utf8, .columns = columns};
     buf_init(&page->text, PAGE_MAX_BYTES);
     if (columns < PAGE_MIN_COLUMNS)
         page->columns = PAGE_MIN_COLUMNS;
@@ -109,18 +109,18 @@ void page_init(struct page *page, size_t columns, bool is_utf8)
         page->columns = PAGE_MAX_COLUMNS;
 }
 
-void page_done(struct page *page)
+void page_done(struct console_page *page)
 {
     buf_done(&page->text);
 }
 
-static void put(struct page *page, struct str text)
+static void put(struct console_page *page, struct str text)
 {
     if (page->error == 0)
         page->error = buf_append_str(&page->text, text);
 }
 
-static void begin_line(struct page *page, enum page_style style, struct str gutter)
+static void begin_line(struct console_page *page, enum page_style style, struct str gutter)
 {
     const char tag = (char)('0' + style);
 
@@ -128,7 +128,7 @@ static void begin_line(struct page *page, enum page_style style, struct str gutt
     put(page, gutter);
 }
 
-static void end_line(struct page *page)
+static void end_line(struct console_page *page)
 {
     put(page, STR("\n"));
     page->lines++;
@@ -136,7 +136,7 @@ static void end_line(struct page *page)
 
 /* Wraps lines. */
 struct flow {
-    struct page *page;
+    struct console_page *page;
     enum page_style style;
     size_t columns; /* taken in this line, without the gutter */
 };
@@ -175,13 +175,13 @@ static void flow_text(struct flow *flow, struct str text, bool is_quoted)
     }
 }
 
-static struct flow flow_begin(struct page *page, enum page_style style)
+static struct flow flow_begin(struct console_page *page, enum page_style style)
 {
     begin_line(page, style, STR("| "));
     return (struct flow){page, style, 0};
 }
 
-static void quote_line(struct page *page, enum page_style style, struct str line)
+static void quote_line(struct console_page *page, enum page_style style, struct str line)
 {
     struct flow flow = flow_begin(page, style);
 
@@ -203,7 +203,7 @@ static bool cut_middle(struct str text, struct str *out_head, struct str *out_ta
     return true;
 }
 
-static void quote_name(struct page *page, enum page_style style, struct str name)
+static void quote_name(struct console_page *page, enum page_style style, struct str name)
 {
     const struct token mark = {"\"", 1, 1};
     struct str head = name;
@@ -235,7 +235,7 @@ static enum page_style diff_style(struct str line)
 }
 
 /* In lines of code, a tab is shown as space. */
-static void quote_code(struct page *page, enum page_style style, struct str line)
+static void quote_code(struct console_page *page, enum page_style style, struct str line)
 {
     const struct token space = {"    ", TAB_COLUMNS, TAB_COLUMNS};
     struct flow flow = flow_begin(page, style);
@@ -255,7 +255,8 @@ static void quote_code(struct page *page, enum page_style style, struct str line
     end_line(page);
 }
 
-static void quote_lines(struct page *page, enum page_style style, struct str text, bool is_diff)
+static void quote_lines(struct console_page *page, enum page_style style, struct str text,
+                        bool is_diff)
 {
     struct str line;
 
@@ -265,7 +266,8 @@ static void quote_lines(struct page *page, enum page_style style, struct str tex
         quote_code(page, is_diff ? diff_style(line) : style, line);
 }
 
-void page_quote(struct page *page, enum page_style style, struct str text, enum page_text kind)
+void page_quote(struct console_page *page, enum page_style style, struct str text,
+                enum page_text kind)
 {
     switch (kind) {
     case PAGE_LINE:
@@ -282,7 +284,7 @@ void page_quote(struct page *page, enum page_style style, struct str text, enum 
 }
 
 /* Our text may contain quoted names, which are not ASCII: every character counts as wide. */
-void page_say(struct page *page, enum page_style style, const char *format, ...)
+void page_say(struct console_page *page, enum page_style style, const char *format, ...)
 {
     char said[SAID_BYTES];
     struct str rest;

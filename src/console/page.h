@@ -43,7 +43,7 @@ enum {
     PAGE_NAME_BYTES = 600, /* limit of a name; half from each end */
 };
 
-struct page {
+struct console_page {
     struct buf text; /* each line: a style byte, the text, '\n' */
     size_t lines;
     size_t columns;
@@ -51,15 +51,16 @@ struct page {
     int error;    /* first error: the page is incomplete */
 };
 
-void page_init(struct page *page, size_t columns, bool is_utf8);
-void page_done(struct page *page);
+void page_init(struct console_page *page, size_t columns, bool is_utf8);
+void page_done(struct console_page *page);
 
 /* Adds our own text, without a margin; ASCII. */
-void page_say(struct page *page, enum page_style style, const char *format, ...)
+void page_say(struct console_page *page, enum page_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Adds untrusted text. */
-void page_quote(struct page *page, enum page_style style, struct str text, enum page_text kind);
+void page_quote(struct console_page *page, enum page_style style, struct str text,
+                enum page_text kind);
 
 /* Takes the next line off *rest, which is page->text at first; false at the end. */
 bool page_next(struct str *rest, enum page_style *out_style, struct str *out_line);

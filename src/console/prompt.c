@@ -159,7 +159,7 @@ void prompt_done(struct prompt *prompt)
 
 /* ---- what is asked for ---- */
 
-static void write_title(struct page *page, const struct question *question)
+static void write_title(struct console_page *page, const struct question *question)
 {
     cleanup_buf struct buf tool = BUF_INIT(1024);
     const char *name = "";
@@ -174,7 +174,7 @@ static void write_title(struct page *page, const struct question *question)
         page_say(page, style, "%s, tool %s", group_words(question->group), name);
 }
 
-static void write_resources(struct page *page, const struct question *question)
+static void write_resources(struct console_page *page, const struct question *question)
 {
     enum page_style style = question->deletes ? PAGE_WARNING : PAGE_PLAIN;
     size_t count = count_names(question);
@@ -200,7 +200,7 @@ static void write_resources(struct page *page, const struct question *question)
 }
 
 /* A label has one row: what does not fit there stands here, whole. */
-static void write_scopes(struct page *page, const struct question *question)
+static void write_scopes(struct console_page *page, const struct question *question)
 {
     static const struct {
         enum permission_choice choice;
@@ -223,7 +223,7 @@ static void write_scopes(struct page *page, const struct question *question)
     }
 }
 
-static void write_body(struct page *page, const struct question *question)
+static void write_body(struct console_page *page, const struct question *question)
 {
     write_title(page, question);
     if (question->asker.len > 0) {
@@ -249,9 +249,9 @@ static void write_body(struct page *page, const struct question *question)
 }
 
 /* Built once for a width: it may be long, and keys only scroll it. */
-static const struct page *body_for(struct prompt *prompt, size_t columns)
+static const struct console_page *body_for(struct prompt *prompt, size_t columns)
 {
-    struct page page;
+    struct console_page page;
 
     page_init(&page, columns, prompt->look.is_utf8);
     if (prompt->has_body && page.columns == prompt->body.columns)

@@ -25,7 +25,7 @@ struct prompt {
     size_t chosen; /* index in offered */
     struct sheet_place place;
     bool is_too_early; /* the user tried to allow it before its end was shown; a hint says so */
-    struct page body;
+    struct console_page body;
     bool has_body;
 };
 

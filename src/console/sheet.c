@@ -23,7 +23,7 @@ __attribute__((format(printf, 5, 6))) static void row(const struct stage_look *l
                                                       enum page_style style, struct buf *out,
                                                       const char *format, ...)
 {
-    struct page page;
+    struct console_page page;
     char said[256];
     va_list args;
 
@@ -44,7 +44,7 @@ static void next_row(struct buf *out)
 static void draw_body(const struct sheet *sheet, const struct stage_look *look, size_t rows,
                       struct sheet_place *place, struct buf *out)
 {
-    const struct page *body = sheet->body;
+    const struct console_page *body = sheet->body;
     bool is_wide = body->columns >= WIDE_COLUMNS;
     size_t below;
 

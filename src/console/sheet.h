@@ -17,7 +17,7 @@ enum { SHEET_MIN_ROWS = 5 };
 
 struct sheet {
     const char *title; /* ASCII, short */
-    const struct page *body;
+    const struct console_page *body;
     const char *const *labels; /* of the choices */
     size_t label_count;
     size_t chosen;

@@ -536,8 +536,8 @@ static const char *const styles[PAGE_STYLES] = {
     [PAGE_CHOSEN] = "\x1b[7m",
 };
 
-void stage_lines(const struct stage_look *look, const struct page *page, size_t first, size_t count,
-                 struct buf *out)
+void stage_lines(const struct stage_look *look, const struct console_page *page, size_t first,
+                 size_t count, struct buf *out)
 {
     struct str rest_of_page = buf_view(&page->text);
     enum page_style style;

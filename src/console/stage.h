@@ -92,7 +92,7 @@ struct stage_look stage_look_of(const struct stage *stage);
  * Appends styled lines of a page, starting with `first`: "\r\n" between them, or "\n" after each if
  * plain.
  */
-void stage_lines(const struct stage_look *look, const struct page *page, size_t first, size_t count,
-                 struct buf *out);
+void stage_lines(const struct stage_look *look, const struct console_page *page, size_t first,
+                 size_t count, struct buf *out);
 
 #endif

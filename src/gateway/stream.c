@@ -47,7 +47,7 @@ static void on_head(void *data, const struct http_response *response)
                                                          : RECONNECT_STREAM_FAILED);
 }
 
-static void on_event(void *data, const struct sse_event *event)
+static void on_event(void *data, const struct sse_received *event)
 {
     cleanup_arena struct arena arena =
         ARENA_INIT((size_t)GATEWAY_MAX_EVENT_BYTES * EVENT_ARENA_FACTOR);

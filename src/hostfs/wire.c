@@ -18,7 +18,7 @@ size_t hostfs_max_answer(uint64_t max_file_bytes)
     return encoded(max_file_bytes) + HOSTFS_ANSWER_SPARE;
 }
 
-int hostfs_check_request(void *data, const struct frame *frame, struct err *err)
+int hostfs_check_request(void *data, const struct ipc_frame *frame, struct err *err)
 {
     (void)data;
     if (frame->type < HOSTFS_READ || frame->type >= HOSTFS_OPERATION_END || frame->number == 0 ||
@@ -28,7 +28,7 @@ int hostfs_check_request(void *data, const struct frame *frame, struct err *err)
     return 0;
 }
 
-int hostfs_check_answer(void *data, const struct frame *frame, struct err *err)
+int hostfs_check_answer(void *data, const struct ipc_frame *frame, struct err *err)
 {
     bool is_ready =
         frame->type == HOSTFS_READY && frame->number == 0 && frame->body.len == HOSTFS_READY_BYTES;
@@ -42,7 +42,7 @@ int hostfs_check_answer(void *data, const struct frame *frame, struct err *err)
                          frame->type, (unsigned)frame->number);
 }
 
-int hostfs_read_request(const struct frame *frame, struct hostfs_request *out_request,
+int hostfs_read_request(const struct ipc_frame *frame, struct hostfs_request *out_request,
                         struct err *err)
 {
     unsigned major = (unsigned char)frame->body.ptr[0];
@@ -65,7 +65,7 @@ void hostfs_write_request_head(const struct hostfs_request *request,
     out_head[1] = (char)request->access;
 }
 
-int hostfs_read_answer(const struct frame *frame, int *out_status, struct str *out_body)
+int hostfs_read_answer(const struct ipc_frame *frame, int *out_status, struct str *out_body)
 {
     int status = (unsigned char)frame->body.ptr[0] | (int)(unsigned char)frame->body.ptr[1] << 8;
 

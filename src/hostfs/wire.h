@@ -76,11 +76,11 @@ size_t hostfs_max_request(uint64_t max_file_bytes);
 size_t hostfs_max_answer(uint64_t max_file_bytes);
 
 /* frames_events.check for each side. */
-int hostfs_check_request(void *data, const struct frame *frame, struct err *err);
-int hostfs_check_answer(void *data, const struct frame *frame, struct err *err);
+int hostfs_check_request(void *data, const struct ipc_frame *frame, struct err *err);
+int hostfs_check_answer(void *data, const struct ipc_frame *frame, struct err *err);
 
 /* ERR_INVALID_ARGUMENT for one that the server never sends. */
-int hostfs_read_request(const struct frame *frame, struct hostfs_request *out_request,
+int hostfs_read_request(const struct ipc_frame *frame, struct hostfs_request *out_request,
                         struct err *err);
 void hostfs_write_request_head(const struct hostfs_request *request,
                                char out_head[HOSTFS_REQUEST_HEAD]);
@@ -88,7 +88,7 @@ void hostfs_write_request_head(const struct hostfs_request *request,
 void hostfs_write_ready(unsigned features, char out_body[HOSTFS_READY_BYTES]);
 unsigned hostfs_read_ready(const char body[HOSTFS_READY_BYTES]);
 
-int hostfs_read_answer(const struct frame *frame, int *out_status, struct str *out_body);
+int hostfs_read_answer(const struct ipc_frame *frame, int *out_status, struct str *out_body);
 void hostfs_write_answer_head(int status, char out_head[HOSTFS_ANSWER_HEAD]);
 
 #endif

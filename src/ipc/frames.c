@@ -47,11 +47,11 @@ void frames_decoder_done(struct frames_decoder *decoder)
 
 /* Parses a complete header. *out_frame_len is the length of its frame, including itself. */
 static int read_header(const struct frames_decoder *decoder, const char *header,
-                       const struct frames_events *events, struct frame *out_frame,
+                       const struct frames_events *events, struct ipc_frame *out_frame,
                        size_t *out_frame_len, struct err *err)
 {
     size_t frame_len = (size_t)get_u32(header) + FRAMES_UNCOUNTED_BYTES;
-    struct frame frame = {.number = get_u32(header + 4), .type = (unsigned char)header[8]};
+    struct ipc_frame frame = {.number = get_u32(header + 4), .type = (unsigned char)header[8]};
     int r;
 
     if (frame_len < FRAMES_HEADER_BYTES)
@@ -96,7 +96,7 @@ static int take_frame(struct frames_decoder *decoder, struct str *bytes,
                       const struct frames_events *events, struct err *err)
 {
     struct buf *begun = &decoder->begun;
-    struct frame frame;
+    struct ipc_frame frame;
     size_t len = 0;
     int r = 0;
 

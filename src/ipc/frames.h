@@ -21,7 +21,7 @@ enum {
     FRAMES_UNCOUNTED_BYTES = 4, /* the length does not count itself */
 };
 
-struct frame {
+struct ipc_frame {
     uint32_t number;
     uint8_t type;
     struct str body;
@@ -42,9 +42,9 @@ void frames_decoder_done(struct frames_decoder *decoder);
 
 struct frames_events {
     /* Whether such a frame may come, before its body is received; the body is only its length. */
-    int (*check)(void *data, const struct frame *frame, struct err *err);
+    int (*check)(void *data, const struct ipc_frame *frame, struct err *err);
     /* The body is invalid after it returns. An error ends the decoding. */
-    int (*on_frame)(void *data, const struct frame *frame, struct err *err);
+    int (*on_frame)(void *data, const struct ipc_frame *frame, struct err *err);
     void *data;
 };
 

@@ -101,7 +101,7 @@ void errand_free(struct errand *errand)
 
 /* ---- asking ---- */
 
-static int check_frame(void *data, const struct frame *frame, struct err *err)
+static int check_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     (void)data;
     if ((frame->type == ERRAND_DATA) || (frame->type == ERRAND_END && frame->body.len == 1))
@@ -109,7 +109,7 @@ static int check_frame(void *data, const struct frame *frame, struct err *err)
     return err_set(err, ERR_INVALID_ARGUMENT, "an unknown frame");
 }
 
-static int on_frame(void *data, const struct frame *frame, struct err *err)
+static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     struct asking *asking = data;
 

@@ -74,7 +74,7 @@ struct feeding {
     void *data;
 };
 
-static int check_frame(void *data, const struct frame *frame, struct err *err)
+static int check_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     const struct feeding *feeding = data;
     bool has_body = frame->body.len > 0;
@@ -95,7 +95,7 @@ static int check_frame(void *data, const struct frame *frame, struct err *err)
     return err_set(err, ERR_INVALID_ARGUMENT, "a frame of the unknown type 0x%02x", type);
 }
 
-static int pass_frame(void *data, const struct frame *frame, struct err *err)
+static int pass_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     const struct feeding *feeding = data;
     const struct toolwire_frame own = {

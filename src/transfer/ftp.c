@@ -108,7 +108,7 @@ int ftp_open(struct err *err)
 /* ---- one transfer ---- */
 
 struct transfer {
-    const struct route *route;
+    const struct transfer_route *route;
     int dialer;
     struct buf *space;
     size_t max_bytes;
@@ -183,7 +183,7 @@ static int on_socket_made(void *data, int fd, int purpose)
 }
 
 /* With the address instead of the name, so that nothing is resolved again. */
-static bool write_url(const struct transfer_request *request, const struct route *route,
+static bool write_url(const struct transfer_request *request, const struct transfer_route *route,
                       char out_url[URL_BYTES])
 {
     char host[NI_MAXHOST];
@@ -310,7 +310,7 @@ static void set_options(void *curl, const struct transfer_request *request, cons
     (void)set(curl, OPT_DIRLISTONLY, request->operation == TRANSFER_LIST ? 1L : 0L);
 }
 
-int ftp_work(const struct transfer_request *request, const struct route *route,
+int ftp_work(const struct transfer_request *request, const struct transfer_route *route,
              const struct credential *credential, int dialer, struct buf *space,
              struct transfer_answer *out_answer, struct err *err)
 {

@@ -14,7 +14,7 @@ int ftp_open(struct err *err);
  * Does a request of TRANSFER_FTP in a confined process. All connections are those of the dialer.
  * `space` gets what the outputs are views of.
  */
-int ftp_work(const struct transfer_request *request, const struct route *route,
+int ftp_work(const struct transfer_request *request, const struct transfer_route *route,
              const struct credential *credential, int dialer, struct buf *space,
              struct transfer_answer *out_answer, struct err *err);
 

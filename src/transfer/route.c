@@ -90,7 +90,7 @@ static bool is_named(const struct route_allowed *allowed, const struct transfer_
     return route_check(allowed, &named, NULL) == 0;
 }
 
-static void set_port(struct route *route, uint16_t port)
+static void set_port(struct transfer_route *route, uint16_t port)
 {
     struct sockaddr_in6 six;
     struct sockaddr_in four;
@@ -107,7 +107,7 @@ static void set_port(struct route *route, uint16_t port)
 }
 
 int route_find(const struct route_allowed *allowed, const struct transfer_place *server,
-               struct route *out_route, struct err *err)
+               struct transfer_route *out_route, struct err *err)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM,
@@ -122,7 +122,7 @@ int route_find(const struct route_allowed *allowed, const struct transfer_place 
         r = err_set(err, ERR_SERVER_DENIED,
                     "the server's name leads to an address that the operator did not allow");
     } else {
-        *out_route = (struct route){.address_len = found->ai_addrlen};
+        *out_route = (struct transfer_route){.address_len = found->ai_addrlen};
         memcpy(&out_route->address, found->ai_addr, found->ai_addrlen);
         set_port(out_route, server->port);
     }
@@ -144,7 +144,7 @@ static int finish_connecting(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : errno;
 }
 
-int route_connect(const struct route *route, int *out_fd, struct err *err)
+int route_connect(const struct transfer_route *route, int *out_fd, struct err *err)
 {
     cleanup_fd int fd =
         socket(route->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -165,12 +165,12 @@ int route_connect(const struct route *route, int *out_fd, struct err *err)
 }
 
 struct dialer {
-    struct route route;
+    struct transfer_route route;
     uint16_t port;
     int fd;
 };
 
-static uint16_t port_of(const struct route *route)
+static uint16_t port_of(const struct transfer_route *route)
 {
     struct sockaddr_in6 six;
 
@@ -202,7 +202,7 @@ static int dial_for_parent(void *data)
     return EXIT_SUCCESS;
 }
 
-int route_start_dialer(const struct route *route, int *out_fd, struct err *err)
+int route_start_dialer(const struct transfer_route *route, int *out_fd, struct err *err)
 {
     struct dialer dialer = {.route = *route, .port = port_of(route)};
     int ends[2];

@@ -17,7 +17,7 @@ struct route_allowed {
 };
 
 /* Where a server is, found out once. */
-struct route {
+struct transfer_route {
     struct sockaddr_storage address; /* with the port */
     socklen_t address_len;
 };
@@ -31,16 +31,16 @@ int route_check(const struct route_allowed *allowed, const struct transfer_place
  * of no network are ERR_SERVER_DENIED, unless the operator named that very address, too.
  */
 int route_find(const struct route_allowed *allowed, const struct transfer_place *server,
-               struct route *out_route, struct err *err);
+               struct transfer_route *out_route, struct err *err);
 
 /* The socket is close-on-exec, and blocks. */
-int route_connect(const struct route *route, int *out_fd, struct err *err);
+int route_connect(const struct transfer_route *route, int *out_fd, struct err *err);
 
 /*
  * Starts a process that makes connections for one that cannot: to the address of the route, to its
  * port or to one that servers of FTP choose for data, from 1024 on. It ends when *out_fd is closed.
  */
-int route_start_dialer(const struct route *route, int *out_fd, struct err *err);
+int route_start_dialer(const struct transfer_route *route, int *out_fd, struct err *err);
 /* Asks it. Returns the socket, or -1. */
 int route_dial(int dialer, uint16_t port);
 

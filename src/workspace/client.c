@@ -131,7 +131,7 @@ static void take_progress(const struct waiting *waiting, struct str body)
         waiting->events.on_progress(waiting->events.data, progress.bytes);
 }
 
-static int on_frame(void *data, const struct frame *frame, struct err *err)
+static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     struct workspace_client *client = data;
     struct waiting *waiting = find(client, frame->number);
@@ -160,7 +160,7 @@ static int on_frame(void *data, const struct frame *frame, struct err *err)
     }
 }
 
-static int check_frame(void *data, const struct frame *frame, struct err *err)
+static int check_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     (void)data;
     (void)frame;

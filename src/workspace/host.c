@@ -150,7 +150,7 @@ static int begin_call(struct host_call *call, struct str body, struct err *err)
     return r == 0 ? perform_begin(workspace, tool, arguments, &events, &call->performance, err) : r;
 }
 
-static int take_call(struct host *host, const struct frame *frame)
+static int take_call(struct host *host, const struct ipc_frame *frame)
 {
     struct host_call *call = calloc(1, sizeof(*call));
     struct err err = ERR_INIT;
@@ -197,7 +197,7 @@ static void on_gone(void *data)
     free(end);
 }
 
-static int take_end(struct host *host, const struct frame *frame)
+static int take_end(struct host *host, const struct ipc_frame *frame)
 {
     struct host_end *end = calloc(1, sizeof(*end));
     struct workspace *workspace;
@@ -298,7 +298,7 @@ static int set_up(struct host *host, struct str body, struct err *err)
     return r == 0 ? workspaces_new(&config, &host->workspaces, err) : r;
 }
 
-static void take_setup(struct host *host, const struct frame *frame)
+static void take_setup(struct host *host, const struct ipc_frame *frame)
 {
     struct err err = ERR_INIT;
 
@@ -308,7 +308,7 @@ static void take_setup(struct host *host, const struct frame *frame)
         send_frame(host, frame->number, WORKSPACE_WIRE_READY, STR_EMPTY, STR_EMPTY);
 }
 
-static int on_frame(void *data, const struct frame *frame, struct err *err)
+static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     struct host *host = data;
 
@@ -330,7 +330,7 @@ static int on_frame(void *data, const struct frame *frame, struct err *err)
     }
 }
 
-static int check_frame(void *data, const struct frame *frame, struct err *err)
+static int check_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     (void)data;
     (void)frame;

@@ -80,7 +80,7 @@ static void check_answer(const struct hostfs_answer *answer, struct str body)
         assert(json_get(document, STR("error")) != NULL);
 }
 
-static int on_frame(void *data, const struct frame *frame, struct err *err)
+static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     const struct hostfs *hostfs = data;
     cleanup_buf struct buf out = BUF_INIT(hostfs_max_answer(MAX_FILE));

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { LINE_MAX_BYTES = 40, EVENT_MAX_BYTES = 60, TOLD_BYTES = 4 << 20 };
 
-static void tell_event(void *data, const struct sse_event *event)
+static void tell_event(void *data, const struct sse_received *event)
 {
     assert(event->data.len < EVENT_MAX_BYTES && event->type.len > 0);
     assert(event->type.len < LINE_MAX_BYTES && event->last_id.len < LINE_MAX_BYTES);

@@ -19,7 +19,7 @@ static inline struct httpclient_stats httpclient_stats(const struct httpclient *
         .connections = client->link_count, .calls = client->call_count, .dialled = client->dialled};
 
     list_each (node, &client->links)
-        stats.idle += list_entry(node, struct link, node)->state == LINK_IDLE;
+        stats.idle += list_entry(node, struct httpclient_link, node)->state == LINK_IDLE;
     list_each (node, &client->waiting)
         stats.waiting++;
     return stats;

@@ -19,7 +19,7 @@
 enum { HELLO_PATIENCE_MS = 60000, RETRY_MS = 2, NAMES_MAX_BYTES = 64 << 20 };
 
 /* A call to the keeper that waits for its answer. */
-struct call {
+struct keeper_call {
     struct list node;
     uint64_t number;
     room_done *done;
@@ -187,7 +187,7 @@ static void finish_room(struct room *room, const struct err *why)
     if (room->is_ready && room->on_end != NULL)
         room->on_end(room->data, why->code != 0 ? why : NULL);
     list_each_safe (node, &room->stops) {
-        struct call *call = list_entry(node, struct call, node);
+        struct keeper_call *call = list_entry(node, struct keeper_call, node);
 
         list_remove(&call->node);
         if (call->done != NULL)
@@ -278,7 +278,7 @@ static struct room *find_room(const struct room_keeper *keeper, uint64_t number)
 }
 
 /* SAFETY: the callback's strings lie in `bytes`, which it does not keep. */
-static void pass_names(const struct call *call, char *bytes, size_t len)
+static void pass_names(const struct keeper_call *call, char *bytes, size_t len)
 {
     size_t count = 0;
     cleanup_free const char **names = NULL;
@@ -301,7 +301,7 @@ static void pass_names(const struct call *call, char *bytes, size_t len)
 }
 
 /* Frees the call. */
-static void finish_call(struct call *call, const struct room_answer *answer, int fd)
+static void finish_call(struct keeper_call *call, const struct room_answer *answer, int fd)
 {
     const struct err *err = answer->err.code != 0 ? &answer->err : NULL;
     size_t len = 0;
@@ -330,7 +330,7 @@ static void take_answer(struct room_keeper *keeper, const struct room_answer *an
         return;
     }
     list_each (node, &keeper->calls) {
-        struct call *call = list_entry(node, struct call, node);
+        struct keeper_call *call = list_entry(node, struct keeper_call, node);
 
         if (call->number == answer->number) {
             finish_call(call, answer, fd);
@@ -351,7 +351,7 @@ static void end_keeper(struct room_keeper *keeper)
     while (!list_is_empty(&keeper->rooms))
         finish_room(list_entry(keeper->rooms.next, struct room, node), &over.err);
     while (!list_is_empty(&keeper->calls))
-        finish_call(list_entry(keeper->calls.next, struct call, node), &over, -1);
+        finish_call(list_entry(keeper->calls.next, struct keeper_call, node), &over, -1);
     if (keeper->on_end != NULL)
         keeper->on_end(keeper->data);
 }
@@ -496,12 +496,12 @@ void room_keeper_free(struct room_keeper *keeper)
         room_file_end_all(room, NULL);
         room_exec_end_all(room, NULL);
         list_each_safe (node, &room->stops)
-            free(list_entry(node, struct call, node));
+            free(list_entry(node, struct keeper_call, node));
         close_room(room);
         free(room);
     }
     list_each_safe (node, &keeper->calls)
-        free(list_entry(node, struct call, node));
+        free(list_entry(node, struct keeper_call, node));
     free_outbox(&keeper->outbox);
     /* It ends everything and then itself; nobody waits longer than that takes. */
     if (keeper->lifeline >= 0)
@@ -609,12 +609,12 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
 int room_stop(struct room *room, room_done *done, void *data)
 {
     const struct room_ask ask = {.kind = ROOM_ASK_STOP, .number = room->number};
-    struct call *call = calloc(1, sizeof(*call));
+    struct keeper_call *call = calloc(1, sizeof(*call));
     int r;
 
     if (call == NULL)
         return ERR_NO_MEMORY;
-    *call = (struct call){.done = done, .data = data};
+    *call = (struct keeper_call){.done = done, .data = data};
     r = ask_keeper(room->keeper, &ask, STR_EMPTY, -1);
     if (r < 0) {
         free(call);
@@ -625,9 +625,10 @@ int room_stop(struct room *room, room_done *done, void *data)
 }
 
 /* Takes over neither of the two. */
-static int start_call(struct room_keeper *keeper, struct room_ask *ask, const struct call *answers)
+static int start_call(struct room_keeper *keeper, struct room_ask *ask,
+                      const struct keeper_call *answers)
 {
-    struct call *call;
+    struct keeper_call *call;
     int r = check_alive(keeper, NULL);
 
     if (r < 0)
@@ -657,7 +658,7 @@ int room_delete(struct room_keeper *keeper, const char *id, room_done *done, voi
     if (!room_is_name(id))
         return ERR_INVALID_ARGUMENT;
     copy_name(ask.id, id);
-    return start_call(keeper, &ask, &(struct call){.done = done, .data = data});
+    return start_call(keeper, &ask, &(struct keeper_call){.done = done, .data = data});
 }
 
 int room_freeze(struct room_keeper *keeper, const char *id, const char *layer, room_done *done,
@@ -669,7 +670,7 @@ int room_freeze(struct room_keeper *keeper, const char *id, const char *layer, r
         return ERR_INVALID_ARGUMENT;
     copy_name(ask.id, id);
     copy_name(ask.layer, layer);
-    return start_call(keeper, &ask, &(struct call){.done = done, .data = data});
+    return start_call(keeper, &ask, &(struct keeper_call){.done = done, .data = data});
 }
 
 int room_layer_delete(struct room_keeper *keeper, const char *layer, room_done *done, void *data)
@@ -679,19 +680,19 @@ int room_layer_delete(struct room_keeper *keeper, const char *layer, room_done *
     if (!room_is_name(layer))
         return ERR_INVALID_ARGUMENT;
     copy_name(ask.layer, layer);
-    return start_call(keeper, &ask, &(struct call){.done = done, .data = data});
+    return start_call(keeper, &ask, &(struct keeper_call){.done = done, .data = data});
 }
 
 int room_list(struct room_keeper *keeper, bool is_layers, room_names *done, void *data)
 {
     struct room_ask ask = {.kind = ROOM_ASK_LIST, .is_layers = is_layers};
 
-    return start_call(keeper, &ask, &(struct call){.names = done, .data = data});
+    return start_call(keeper, &ask, &(struct keeper_call){.names = done, .data = data});
 }
 
 int room_usage(struct room *room, room_used *done, void *data)
 {
     struct room_ask ask = {.kind = ROOM_ASK_USAGE, .number = room->number};
 
-    return start_call(room->keeper, &ask, &(struct call){.used = done, .data = data});
+    return start_call(room->keeper, &ask, &(struct keeper_call){.used = done, .data = data});
 }

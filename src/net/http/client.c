@@ -49,7 +49,7 @@ static void say(const struct httpclient_call *call, struct err *err, int code, c
 void httpclient_call_finish(struct httpclient_call *call, int code)
 {
     struct httpclient *client = call->client;
-    struct link *link = call->link;
+    struct httpclient_link *link = call->link;
     struct httpclient_result result = {.code = code};
 
     timer_stop(&call->phase);
@@ -207,10 +207,11 @@ bool httpclient_call_repeat(struct httpclient_call *call)
 
 /* ---- whose turn it is ---- */
 
-static struct link *find_idle(struct httpclient *client, const struct httpclient_call *call)
+static struct httpclient_link *find_idle(struct httpclient *client,
+                                         const struct httpclient_call *call)
 {
     list_each (node, &client->links) {
-        struct link *link = list_entry(node, struct link, node);
+        struct httpclient_link *link = list_entry(node, struct httpclient_link, node);
 
         if (link->state == LINK_IDLE && httpurl_same_origin(&link->url, &call->url) &&
             link->proxy == call->proxy)
@@ -222,7 +223,7 @@ static struct link *find_idle(struct httpclient *client, const struct httpclient
 static bool close_an_idle(struct httpclient *client)
 {
     list_each (node, &client->links) {
-        struct link *link = list_entry(node, struct link, node);
+        struct httpclient_link *link = list_entry(node, struct httpclient_link, node);
 
         if (link->state == LINK_IDLE) {
             httpclient_link_close(link);
@@ -236,7 +237,8 @@ static bool close_an_idle(struct httpclient *client)
 static bool serve(struct httpclient *client, struct httpclient_call *call)
 {
     /* After one kept connection was found closed, another one is not tried. */
-    struct link *link = call->may_repeat && !call->was_repeated ? find_idle(client, call) : NULL;
+    struct httpclient_link *link =
+        call->may_repeat && !call->was_repeated ? find_idle(client, call) : NULL;
     int r;
 
     if (link == NULL && client->link_count >= client->config.max_connections &&
@@ -401,7 +403,7 @@ void httpclient_free(struct httpclient *client)
     if (client == NULL)
         return;
     while (!list_is_empty(&client->links))
-        httpclient_link_close(list_entry(client->links.next, struct link, node));
+        httpclient_link_close(list_entry(client->links.next, struct httpclient_link, node));
     free_calls(&client->active);
     free_calls(&client->waiting);
     dialer_free(client->dialer);

@@ -10,7 +10,7 @@ enum {
     TUNNEL_HEAD_BYTES = 2 << 10,
 };
 
-static void free_link(struct link *link)
+static void free_link(struct httpclient_link *link)
 {
     httpresponse_free(link->parse);
     free(link);
@@ -20,15 +20,15 @@ static void free_link(struct link *link)
 
 static void on_closed(struct conn *conn)
 {
-    free_link(list_entry(conn, struct link, conn));
+    free_link(list_entry(conn, struct httpclient_link, conn));
 }
 
-static bool has_conn(const struct link *link)
+static bool has_conn(const struct httpclient_link *link)
 {
     return link->state != LINK_DIALLING && link->state != LINK_CLOSED;
 }
 
-void httpclient_link_close(struct link *link)
+void httpclient_link_close(struct httpclient_link *link)
 {
     bool is_connected = has_conn(link);
 
@@ -49,7 +49,7 @@ void httpclient_link_close(struct link *link)
 }
 
 /* Ends the call, if there is one, with this code; the link is freed. */
-static void fail(struct link *link, int code)
+static void fail(struct httpclient_link *link, int code)
 {
     struct httpclient_call *call = link->call;
     struct httpclient *client = link->client;
@@ -69,7 +69,7 @@ static void on_idle_too_long(void *data)
     httpclient_link_close(data);
 }
 
-void httpclient_link_release(struct link *link, bool may_keep)
+void httpclient_link_release(struct httpclient_link *link, bool may_keep)
 {
     link->call = NULL;
     if (!may_keep || link->conn.has_ended || link->conn.is_broken) {
@@ -82,7 +82,7 @@ void httpclient_link_release(struct link *link, bool may_keep)
 
 /* ---- becoming ready ---- */
 
-static void become_busy(struct link *link)
+static void become_busy(struct httpclient_link *link)
 {
     link->state = LINK_BUSY;
     link->may_keep = false;
@@ -93,13 +93,13 @@ static void become_busy(struct link *link)
 
 static void on_ready(struct conn *conn)
 {
-    struct link *link = list_entry(conn, struct link, conn);
+    struct httpclient_link *link = list_entry(conn, struct httpclient_link, conn);
 
     if (link->state == LINK_SECURING)
         become_busy(link);
 }
 
-static void secure(struct link *link)
+static void secure(struct httpclient_link *link)
 {
     struct httpclient *client = link->client;
     struct filter *filter;
@@ -118,7 +118,7 @@ static void secure(struct link *link)
         fail(link, r);
 }
 
-static void open_tunnel(struct link *link)
+static void open_tunnel(struct httpclient_link *link)
 {
     cleanup_buf struct buf head = BUF_INIT(TUNNEL_HEAD_BYTES);
     struct str view;
@@ -135,7 +135,7 @@ static void open_tunnel(struct link *link)
 }
 
 /* Blames the proxy in the error; does not contain credentials. */
-static void blame_proxy(struct link *link, const char *words)
+static void blame_proxy(struct httpclient_link *link, const char *words)
 {
     cleanup_buf struct buf name = BUF_INIT(HTTPURL_HOST_BYTES + 16);
 
@@ -150,7 +150,7 @@ static void ignore_body(void *data, struct str bytes)
     (void)bytes;
 }
 
-static void on_tunnel_bytes(struct link *link, struct str bytes)
+static void on_tunnel_bytes(struct httpclient_link *link, struct str bytes)
 {
     int event = httpresponse_feed(link->parse, &bytes, ignore_body, NULL);
     int status = httpresponse_get(link->parse)->status;
@@ -172,13 +172,13 @@ static void on_tunnel_bytes(struct link *link, struct str bytes)
 
 static void on_body(void *data, struct str bytes)
 {
-    struct link *link = data;
+    struct httpclient_link *link = data;
 
     if (link->call != NULL)
         httpclient_call_on_body(link->call, bytes);
 }
 
-static void complete(struct link *link, bool has_rest)
+static void complete(struct httpclient_link *link, bool has_rest)
 {
     link->may_keep = !has_rest && httpresponse_get(link->parse)->keeps_alive &&
                      httpclient_call_is_sent(link->call);
@@ -188,7 +188,7 @@ static void complete(struct link *link, bool has_rest)
 
 static void on_bytes(struct conn *conn, struct str bytes)
 {
-    struct link *link = list_entry(conn, struct link, conn);
+    struct httpclient_link *link = list_entry(conn, struct httpclient_link, conn);
     int event;
 
     if (link->state == LINK_TUNNEL) {
@@ -234,7 +234,7 @@ static bool is_tls_code(int code)
 
 static void on_end(struct conn *conn, int error)
 {
-    struct link *link = list_entry(conn, struct link, conn);
+    struct httpclient_link *link = list_entry(conn, struct httpclient_link, conn);
     int code = is_tls_code(error) ? error : ERR_CONNECTION_LOST;
 
     if (link->state == LINK_IDLE || link->call == NULL) {
@@ -262,7 +262,7 @@ static void on_end(struct conn *conn, int error)
 
 static void on_drained(struct conn *conn)
 {
-    struct link *link = list_entry(conn, struct link, conn);
+    struct httpclient_link *link = list_entry(conn, struct httpclient_link, conn);
 
     if (link->state == LINK_BUSY && link->call != NULL)
         httpclient_call_send_more(link->call);
@@ -276,14 +276,14 @@ static const struct conn_events EVENTS = {
     .on_closed = on_closed,
 };
 
-int httpclient_link_send(struct link *link, const struct str *parts, size_t count)
+int httpclient_link_send(struct httpclient_link *link, const struct str *parts, size_t count)
 {
     return conn_send(&link->conn, parts, count);
 }
 
 static void on_dialled(void *data, int error, int fd)
 {
-    struct link *link = data;
+    struct httpclient_link *link = data;
     struct httpclient *client = link->client;
     int r = error;
 
@@ -315,9 +315,9 @@ static void on_dialled(void *data, int error, int fd)
 }
 
 int httpclient_link_new(struct httpclient *client, struct httpclient_call *call,
-                        struct link **out_link)
+                        struct httpclient_link **out_link)
 {
-    struct link *link = calloc(1, sizeof(*link));
+    struct httpclient_link *link = calloc(1, sizeof(*link));
     const struct httpurl *there = call->proxy != NULL ? &call->proxy->url : &call->url;
     int r;
 
@@ -343,7 +343,7 @@ int httpclient_link_new(struct httpclient *client, struct httpclient_call *call,
     return 0;
 }
 
-void httpclient_link_use(struct link *link, struct httpclient_call *call)
+void httpclient_link_use(struct httpclient_link *link, struct httpclient_call *call)
 {
     timer_stop(&link->timer);
     link->is_reused = true;

@@ -14,7 +14,7 @@
  *   DIALLING -> [TUNNEL] -> [SECURING] -> BUSY <-> IDLE
  *       `-----------`------------`---------`--------`---> CLOSED
  */
-enum link_state {
+enum httpclient_link_state {
     LINK_DIALLING,
     LINK_TUNNEL,   /* the proxy was asked to connect */
     LINK_SECURING, /* waiting for the filter */
@@ -24,11 +24,11 @@ enum link_state {
 };
 
 /* A connection to one origin. */
-struct link {
+struct httpclient_link {
     struct conn conn; /* valid from TUNNEL, SECURING or BUSY on */
     struct list node; /* in client->links */
     struct httpclient *client;
-    enum link_state state;
+    enum httpclient_link_state state;
     bool is_reused;
     bool may_keep; /* its answer was complete, and no extra bytes followed it */
     struct httpurl url;
@@ -39,7 +39,7 @@ struct link {
     struct timer timer;           /* for an idle one */
 };
 
-enum call_state {
+enum httpclient_call_state {
     CALL_WAITING,    /* for a free connection */
     CALL_CONNECTING, /* has a connection that is not ready */
     CALL_SENDING,
@@ -50,8 +50,8 @@ enum call_state {
 struct httpclient_call {
     struct list node; /* in client->waiting or ->active */
     struct httpclient *client;
-    enum call_state state;
-    struct link *link;
+    enum httpclient_call_state state;
+    struct httpclient_link *link;
     struct httpurl url;
     const struct httpproxy *proxy;
     enum http_method method;
@@ -108,12 +108,12 @@ bool httpclient_call_is_sent(const struct httpclient_call *call);
 /* http/client_conn.c */
 
 int httpclient_link_new(struct httpclient *client, struct httpclient_call *call,
-                        struct link **out_link);
-void httpclient_link_use(struct link *link, struct httpclient_call *call);
+                        struct httpclient_link **out_link);
+void httpclient_link_use(struct httpclient_link *link, struct httpclient_call *call);
 /* Detaches the call: keeps the connection for the next one, or closes it. */
-void httpclient_link_release(struct link *link, bool may_keep);
-void httpclient_link_close(struct link *link);
-int httpclient_link_send(struct link *link, const struct str *parts, size_t count);
+void httpclient_link_release(struct httpclient_link *link, bool may_keep);
+void httpclient_link_close(struct httpclient_link *link);
+int httpclient_link_send(struct httpclient_link *link, const struct str *parts, size_t count);
 
 /* http/client_head.c */
 

@@ -71,7 +71,7 @@ static int end_event(struct sse_reader *reader, const struct sse_handler *handle
     if (r == 0 && reader->data.len > 0) {
         struct str type = buf_view(&reader->type);
         struct str data = buf_view(&reader->data);
-        struct sse_event event = {
+        struct sse_received event = {
             .type = type.len > 0 ? type : STR("message"),
             .data = {data.ptr, data.len - 1}, /* each line left an LF, and the last one goes */
             .last_id = buf_view(&reader->last_id),

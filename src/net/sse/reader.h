@@ -14,14 +14,14 @@
 #include "base/str.h"
 
 /* The strings are valid until the callback returns. */
-struct sse_event {
+struct sse_received {
     struct str type; /* "message" if the stream named none */
     struct str data;
     struct str last_id; /* possibly of an earlier event; empty if there was none */
 };
 
 struct sse_handler {
-    void (*event)(void *data, const struct sse_event *event);
+    void (*event)(void *data, const struct sse_received *event);
     /* Time to wait before reconnecting; may be NULL. */
     void (*retry)(void *data, int64_t delay_ms);
     void *data;

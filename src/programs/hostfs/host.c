@@ -259,7 +259,7 @@ static struct asked *make_asked(struct host *host, uint32_t number,
     return asked;
 }
 
-static int on_frame(void *data, const struct frame *frame, struct err *err)
+static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     struct host *host = data;
     struct hostfs_request request;

@@ -107,7 +107,7 @@ static void lose(struct hostfslink *link)
     link->config.on_lost(link->config.data);
 }
 
-static int on_frame(void *data, const struct frame *frame, struct err *err)
+static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
 {
     struct hostfslink *link = data;
     struct asked *asked;

@@ -22,7 +22,7 @@ enum { MAX_CPU_S = 60 };
 struct job {
     struct transfer_request request;
     struct transfer_place server;
-    struct route route;
+    struct transfer_route route;
     struct credential credential;
     int fd; /* connected to the server, or to the dialer */
 };

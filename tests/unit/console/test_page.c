@@ -8,7 +8,7 @@
 #include "draw.h"
 
 /* What is shown, lines joined by '/'. */
-static void join(const struct page *page, struct buf *out)
+static void join(const struct console_page *page, struct buf *out)
 {
     struct str rest = buf_view(&page->text);
     enum page_style style;
@@ -43,7 +43,7 @@ static void what_cannot_be_seen_or_turns_its_line_is_written_out(void **state)
         uint32_t code_point = is_shown ? shown[i - array_size(written)] : written[i];
         char bytes[4];
         size_t len = utf8_encode(code_point, bytes);
-        struct page page;
+        struct console_page page;
 
         page_init(&page, 40, true);
         page_quote(&page, PAGE_PLAIN, (struct str){bytes, len}, PAGE_LINE);
@@ -95,7 +95,7 @@ static void text_from_outside_is_shown_behind_a_gutter(void **state)
     for (size_t i = 0; i < array_size(cases); i++) {
         cleanup_buf struct buf joined = BUF_INIT(4096);
         const char *text = "";
-        struct page page;
+        struct console_page page;
 
         page_init(&page, 20, true);
         page_quote(&page, PAGE_PLAIN, cases[i].text, cases[i].kind);
@@ -110,7 +110,7 @@ static void text_from_outside_is_shown_behind_a_gutter(void **state)
 static void without_utf8_all_else_is_written_out(void **state)
 {
     cleanup_buf struct buf joined = BUF_INIT(4096);
-    struct page page;
+    struct console_page page;
 
     (void)state;
     page_init(&page, 40, false);
@@ -125,7 +125,7 @@ static void a_long_name_keeps_its_ends_and_a_command_everything(void **state)
     static char name[4000];
     cleanup_buf struct buf joined = BUF_INIT(1 << 20);
     cleanup_buf struct buf head = BUF_INIT(4096);
-    struct page page;
+    struct console_page page;
     size_t letters = 0;
 
     (void)state;
@@ -162,7 +162,7 @@ static void a_long_name_keeps_its_ends_and_a_command_everything(void **state)
 static void lines_of_a_diff_have_their_styles(void **state)
 {
     static const enum page_style expected[] = {PAGE_FAINT, PAGE_REMOVED, PAGE_ADDED, PAGE_PLAIN};
-    struct page page;
+    struct console_page page;
     struct str rest;
     enum page_style style;
     struct str line;
@@ -209,7 +209,7 @@ static void nothing_leaves_its_line(void **state)
     for (int i = 0; i < 3000; i++) {
         char text[1024];
         struct str drawn = draw_text(text, 40, pieces, array_size(pieces));
-        struct page page;
+        struct console_page page;
         struct str rest;
         struct str line;
         enum page_style style;

@@ -264,7 +264,7 @@ static void old_runs_make_room(void **state)
 
 static void only_requests_and_answers_pass_the_wire(void **state)
 {
-    struct frame frame = {.number = 1, .type = HOSTFS_READ, .body = STR("\1\3{}")};
+    struct ipc_frame frame = {.number = 1, .type = HOSTFS_READ, .body = STR("\1\3{}")};
     struct hostfs_request request;
     struct str body;
     int status;
@@ -278,7 +278,7 @@ static void only_requests_and_answers_pass_the_wire(void **state)
     assert_int_equal(hostfs_read_request(&frame, &request, NULL), ERR_INVALID_ARGUMENT);
     frame.number = 0;
     assert_int_equal(hostfs_check_request(NULL, &frame, NULL), ERR_INVALID_ARGUMENT);
-    frame = (struct frame){.number = 1, .type = HOSTFS_ANSWER, .body = STR("\xc8\0{}")};
+    frame = (struct ipc_frame){.number = 1, .type = HOSTFS_ANSWER, .body = STR("\xc8\0{}")};
     assert_int_equal(hostfs_check_request(NULL, &frame, NULL), ERR_INVALID_ARGUMENT);
     assert_int_equal(hostfs_check_answer(NULL, &frame, NULL), 0);
     assert_int_equal(hostfs_read_answer(&frame, &status, &body), 0);

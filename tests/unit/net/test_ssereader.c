@@ -10,7 +10,7 @@ enum { LINE_MAX_BYTES = 64, EVENT_MAX_BYTES = 100 };
 
 static const struct sse_limits limits = {LINE_MAX_BYTES, EVENT_MAX_BYTES};
 
-static void note_event(void *data, const struct sse_event *event)
+static void note_event(void *data, const struct sse_received *event)
 {
     assert_int_equal(buf_printf(data, "%.*s(%.*s)#%.*s;", STR_ARG(event->type),
                                 STR_ARG(event->data), STR_ARG(event->last_id)),
@@ -196,7 +196,7 @@ static void a_broken_stream_stays_broken_until_the_next_connection(void **state)
     sse_reader_done(&reader);
 }
 
-static void count_event(void *data, const struct sse_event *event)
+static void count_event(void *data, const struct sse_received *event)
 {
     (void)event;
     ++*(size_t *)data;

@@ -216,7 +216,7 @@ static void only_named_servers_are_allowed(void **state)
                                             place_of("ftp://localhost:2121")};
     const struct route_allowed allowed = {places, array_size(places)};
     struct transfer_place server = place_of("sftp://127.0.0.1:2222/x");
-    struct route route;
+    struct transfer_route route;
 
     (void)state;
     assert_int_equal(route_check(&allowed, &server, NULL), 0);
