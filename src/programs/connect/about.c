@@ -10,7 +10,7 @@
 
 enum { HOST_BYTES = HOST_NAME_MAX + 1, IDENTIFIER_BYTES = 512 };
 
-static void write_tools(const struct about *about, struct json_writer *json)
+static void write_tools(const struct machine_about *about, struct json_writer *json)
 {
     json_begin_array(json);
     for (size_t i = 0; i < catalog_tool_count; i++)
@@ -19,7 +19,7 @@ static void write_tools(const struct about *about, struct json_writer *json)
     json_end_array(json);
 }
 
-static bool offers_group(const struct about *about, enum catalog_group group)
+static bool offers_group(const struct machine_about *about, enum catalog_group group)
 {
     for (size_t i = 0; i < catalog_tool_count; i++)
         if (catalog_tools[i].group == group && about->offers(about->data, &catalog_tools[i]))
@@ -34,7 +34,7 @@ static void begin_category(struct json_writer *json, struct str name, bool is_en
     json_put_bool(json, STR("enabled"), is_enabled);
 }
 
-static void write_categories(const struct about *about, struct json_writer *json)
+static void write_categories(const struct machine_about *about, struct json_writer *json)
 {
     static const struct {
         struct str name;
@@ -71,7 +71,7 @@ static void write_identifier(struct json_writer *json)
     json_write_str_lossy(json, str_from(text));
 }
 
-int about_write(const struct about *about, struct json_writer *json)
+int about_write(const struct machine_about *about, struct json_writer *json)
 {
     json_begin_object(json);
     json_put_str_lossy(json, STR("rootPath"), str_from(about->root_path));

@@ -8,7 +8,7 @@
 #include "base/jsonwrite.h"
 #include "protocol/catalog.h"
 
-struct about {
+struct machine_about {
     const char *root_path;
     /* Whether the tool can be called here. */
     bool (*offers)(void *data, const struct catalog_tool *tool);
@@ -16,6 +16,6 @@ struct about {
 };
 
 /* {rootPath, tools, hostIdentifier, toolCategories, extensions} */
-int about_write(const struct about *about, struct json_writer *json);
+int about_write(const struct machine_about *about, struct json_writer *json);
 
 #endif

@@ -68,9 +68,9 @@ static bool offers(void *data, const struct catalog_tool *tool)
 static int describe(void *data, enum gateway_dialect dialect, struct json_writer *writer)
 {
     struct gateway_session *session = data;
-    const struct about about = {.root_path = session->file_session->folders[0].root_path,
-                                .offers = offers,
-                                .data = session};
+    const struct machine_about about = {.root_path = session->file_session->folders[0].root_path,
+                                        .offers = offers,
+                                        .data = session};
 
     if (dialect == GATEWAY_N8N)
         return about_write(&about, writer);

@@ -34,7 +34,7 @@ enum answer {
     NEVER_ANSWERS, /* this kernel has no such questions */
 };
 
-struct question {
+struct socket_query {
     struct nlmsghdr head;
     struct inet_diag_req_v2 body;
 };
@@ -47,8 +47,8 @@ static bool is_ipv4(const struct address *address)
 }
 
 /* The kernel has the answer before this returns, so it does not block. */
-static enum answer exchange_messages(const struct question *question, char out_bytes[ANSWER_BYTES],
-                                     size_t *out_len)
+static enum answer exchange_messages(const struct socket_query *question,
+                                     char out_bytes[ANSWER_BYTES], size_t *out_len)
 {
     cleanup_fd int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     struct sockaddr_nl from = {0};
@@ -88,7 +88,7 @@ static enum answer ask(const struct address *end, const struct address *other_en
                        struct inet_diag_msg *out_socket)
 {
     size_t skipped = is_ipv4(end) ? IPV4_AT : 0;
-    struct question question = {
+    struct socket_query question = {
         .head = {.nlmsg_len = sizeof(question),
                  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                  .nlmsg_flags = NLM_F_REQUEST},

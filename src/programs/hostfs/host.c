@@ -22,7 +22,7 @@ enum {
 };
 
 struct host {
-    struct host_config config;
+    struct hostfs_host_config config;
     struct reader *reader;
     struct writer *writer;
     struct worker_pool *pool;
@@ -318,7 +318,7 @@ static void on_broken(void *data, int error)
 
 static int make_parts(struct host *host)
 {
-    const struct host_config *config = &host->config;
+    const struct hostfs_host_config *config = &host->config;
     const struct worker_config pool = {
         .threads = THREADS, .queue_max = THREADS, .abandoned_max = LOST_MAX, .grace_ms = GRACE_MS};
     const struct reader_events reader = {
@@ -336,7 +336,7 @@ static int make_parts(struct host *host)
     return r;
 }
 
-int host_new(const struct host_config *config, struct host **out_host)
+int host_new(const struct hostfs_host_config *config, struct host **out_host)
 {
     struct host *host = calloc(1, sizeof(*host));
     char ready[HOSTFS_READY_BYTES];

@@ -14,7 +14,7 @@
 
 struct host;
 
-struct host_config {
+struct hostfs_host_config {
     struct loop *loop;
     const struct log *log;
     const struct hostfs *hostfs;
@@ -28,7 +28,7 @@ struct host_config {
     void *data;
 };
 
-int host_new(const struct host_config *config, struct host **out_host);
+int host_new(const struct hostfs_host_config *config, struct host **out_host);
 /* Runs the loop on a thread of the pool. */
 void host_run(struct host *host);
 void host_free(struct host *host);

@@ -283,7 +283,7 @@ static int confine(struct program *program, struct err *err)
 
 static int serve(struct program *program, struct err *err)
 {
-    struct host_config config = {
+    struct hostfs_host_config config = {
         .log = &program->log,
         .hostfs = &program->hostfs,
         .running = &running,

@@ -19,7 +19,7 @@ struct build {
     struct ctl *ctl;
     struct timer shown;
     int64_t began_ms;
-    struct request request;
+    struct ctl_request request;
     char image[CTL_ID_BYTES]; /* or empty */
     int error;
     struct err err;

@@ -39,12 +39,12 @@ void ctl_progress(const char *words)
 
 /* ---- one request ---- */
 
-void request_init(struct request *request, struct ctl *ctl)
+void request_init(struct ctl_request *request, struct ctl *ctl)
 {
-    *request = (struct request){.ctl = ctl, .body = BUF_INIT(CTL_MAX_TEXT_BYTES)};
+    *request = (struct ctl_request){.ctl = ctl, .body = BUF_INIT(CTL_MAX_TEXT_BYTES)};
 }
 
-void request_done(struct request *request)
+void request_done(struct ctl_request *request)
 {
     if (request->call != NULL)
         httpclient_cancel(request->call);
@@ -54,7 +54,7 @@ void request_done(struct request *request)
 
 static void on_head(void *data, const struct http_response *response)
 {
-    struct request *request = data;
+    struct ctl_request *request = data;
     struct str text;
 
     request->status = response->status;
@@ -64,7 +64,7 @@ static void on_head(void *data, const struct http_response *response)
 
 static void on_bytes(void *data, struct str bytes)
 {
-    struct request *request = data;
+    struct ctl_request *request = data;
     struct str rest;
     struct str line;
     size_t end;
@@ -87,7 +87,7 @@ static void on_bytes(void *data, struct str bytes)
 }
 
 /* Once: what it was asked was not done, but can be now. */
-static bool repeat(struct request *request, struct buf *sent)
+static bool repeat(struct ctl_request *request, struct buf *sent)
 {
     struct err err = ERR_INIT;
 
@@ -103,7 +103,7 @@ static bool repeat(struct request *request, struct buf *sent)
 
 static void on_done(void *data, const struct httpclient_result *result)
 {
-    struct request *request = data;
+    struct ctl_request *request = data;
 
     request->call = NULL;
     if (result->code < 0 && request->error == 0) {
@@ -117,7 +117,7 @@ static void on_done(void *data, const struct httpclient_result *result)
         request->done(request->data);
 }
 
-int request_send(struct request *request, enum http_method method, struct buf *body,
+int request_send(struct ctl_request *request, enum http_method method, struct buf *body,
                  struct err *err)
 {
     static const struct httpclient_events events = {
@@ -145,7 +145,7 @@ int request_send(struct request *request, enum http_method method, struct buf *b
 }
 
 /* The service's own words for a refusal. */
-static int explain(const struct request *request, struct err *err)
+static int explain(const struct ctl_request *request, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(2 * (size_t)CTL_MAX_TEXT_BYTES);
     const struct json_limits limits = {CTL_MAX_TEXT_BYTES, 4};
@@ -166,7 +166,7 @@ static int explain(const struct request *request, struct err *err)
     return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(first));
 }
 
-int request_result(const struct request *request, struct err *err)
+int request_result(const struct ctl_request *request, struct err *err)
 {
     if (request->error < 0) {
         *err = request->err;
@@ -175,7 +175,7 @@ int request_result(const struct request *request, struct err *err)
     return request->status >= 300 ? explain(request, err) : 0;
 }
 
-int request_wait(struct request *request, struct err *err)
+int request_wait(struct ctl_request *request, struct err *err)
 {
     while (!request->is_over)
         loop_run_once(request->ctl->loop);
@@ -185,7 +185,7 @@ int request_wait(struct request *request, struct err *err)
 int ctl_ask(struct ctl *ctl, enum http_method method, const char *target, struct buf *body,
             struct err *err)
 {
-    struct request request;
+    struct ctl_request request;
     int r;
 
     request_init(&request, ctl);

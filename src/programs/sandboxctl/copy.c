@@ -130,7 +130,7 @@ static int look_inside(struct copying *copying, bool *out_exists, bool *out_is_d
     cleanup_arena struct arena arena = ARENA_INIT(CTL_MAX_TEXT_BYTES);
     const struct json_limits limits = {CTL_MAX_TEXT_BYTES, 4};
     const struct json_value *answer;
-    struct request request;
+    struct ctl_request request;
     struct str type = STR_EMPTY;
     int r;
 
@@ -357,7 +357,7 @@ static int fetch_file(struct copying *copying, const struct tree_item *item, str
 {
     cleanup_fd int fd = memfd_create("copy", MFD_CLOEXEC);
     struct arriving arriving = {.copying = copying, .fd = fd};
-    struct request request;
+    struct ctl_request request;
     char path[PATH_MAX];
     bool may_run;
     int status;

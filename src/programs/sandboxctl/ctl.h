@@ -38,7 +38,7 @@ int ctl_find_service(struct ctl *ctl, const struct option_values *values, struct
 
 /* ---- requests ---- */
 
-struct request {
+struct ctl_request {
     struct ctl *ctl;
     enum http_method method;
     char target[CTL_TARGET_BYTES];
@@ -60,15 +60,15 @@ struct request {
     void *data;
 };
 
-void request_init(struct request *request, struct ctl *ctl);
-void request_done(struct request *request);
+void request_init(struct ctl_request *request, struct ctl *ctl);
+void request_done(struct ctl_request *request);
 /* The body is moved away; NULL: none. Its target is printf()ed by the caller into `target`. */
-int request_send(struct request *request, enum http_method method, struct buf *body,
+int request_send(struct ctl_request *request, enum http_method method, struct buf *body,
                  struct err *err);
 /* Runs the loop until it is over, and returns what went wrong: a status is an error, too. */
-int request_wait(struct request *request, struct err *err);
+int request_wait(struct ctl_request *request, struct err *err);
 /* What went wrong with one that is over; 0 if nothing. */
-int request_result(const struct request *request, struct err *err);
+int request_result(const struct ctl_request *request, struct err *err);
 
 /* One request and its answer, in ctl->body. */
 int ctl_ask(struct ctl *ctl, enum http_method method, const char *target, struct buf *body,

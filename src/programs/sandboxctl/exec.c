@@ -39,15 +39,15 @@ struct run {
     struct err err;
     int exit_code;
     bool has_ended;
-    struct request output;
+    struct ctl_request output;
     /* Input: one request at a time, so that it keeps its order. */
     struct reader *reader;
-    struct request input;
+    struct ctl_request input;
     bool is_sending;
     bool is_input_over; /* nothing more comes */
     bool is_end_sent;
     struct buf typed; /* waits for the request before it */
-    struct request size;
+    struct ctl_request size;
     bool is_sizing;
     bool has_new_size;
     bool is_raw;

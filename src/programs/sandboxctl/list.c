@@ -176,7 +176,7 @@ int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *e
 /* One command whose output is shown. */
 struct log_of {
     struct logs *logs;
-    struct request request;
+    struct ctl_request request;
     char command[256];
 };
 

@@ -18,10 +18,10 @@ static int compile(struct arena *arena, const char *text, bool ignores_case,
 }
 
 int filter_make(struct arena *arena, struct option_list globs, struct option_list types,
-                const char *file_glob, bool ignores_case, struct filter *out_filter,
+                const char *file_glob, bool ignores_case, struct file_filter *out_filter,
                 struct err *err)
 {
-    struct filter made = {.has_file_glob = file_glob != NULL};
+    struct file_filter made = {.has_file_glob = file_glob != NULL};
     int r = 0;
 
     made.globs = arena_alloc_array(arena, globs.count, sizeof(*made.globs));
@@ -48,7 +48,7 @@ static bool fits_any(const struct nameglob *globs, size_t count, struct str name
     return count == 0;
 }
 
-static bool is_asked_for(const struct filter *filter, struct str name,
+static bool is_asked_for(const struct file_filter *filter, struct str name,
                          bool (*fits)(const struct nameglob *glob, struct str name))
 {
     if (filter->has_file_glob && !fits(&filter->file_glob, name))
@@ -58,7 +58,7 @@ static bool is_asked_for(const struct filter *filter, struct str name,
 }
 
 /* Counts it, unless it is version control's own, which nobody misses; false. */
-static bool leave_out(struct filter *filter, struct str component)
+static bool leave_out(struct file_filter *filter, struct str component)
 {
     filter->hidden += visible_in_list(component, AUTHORITY_DIRECTORY);
     return false;
@@ -66,7 +66,7 @@ static bool leave_out(struct filter *filter, struct str component)
 
 bool filter_enters(void *data, struct str directory)
 {
-    struct filter *filter = data;
+    struct file_filter *filter = data;
     struct str component = visible_last(directory);
 
     if (filter->only.len > 0)
@@ -79,7 +79,7 @@ bool filter_enters(void *data, struct str directory)
 
 bool filter_wants(void *data, struct str file)
 {
-    struct filter *filter = data;
+    struct file_filter *filter = data;
     struct str component = visible_last(file);
 
     if (filter->only.len > 0)

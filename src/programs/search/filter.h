@@ -13,7 +13,7 @@
 #include "base/options/options.h"
 #include "files/nameglob.h"
 
-struct filter {
+struct file_filter {
     bool shows_hidden;
     struct nameglob *globs; /* one must match; none: all files */
     size_t glob_count;
@@ -27,7 +27,7 @@ struct filter {
 
 /* `file_glob` is NULL when searching for lines; ignores_case applies only to it. */
 int filter_make(struct arena *arena, struct option_list globs, struct option_list types,
-                const char *file_glob, bool ignores_case, struct filter *out_filter,
+                const char *file_glob, bool ignores_case, struct file_filter *out_filter,
                 struct err *err);
 
 /* Callbacks of search_run(), from any thread; `data` is the filter. */

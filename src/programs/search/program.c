@@ -146,7 +146,7 @@ static int confine(const struct search_place *place, struct err *err)
 struct searching {
     const struct option_values *values;
     const struct wish *wish;
-    struct filter filter;
+    struct file_filter filter;
     const struct pattern *pattern; /* NULL: files by name */
     bool has_names;
     bool is_continued;

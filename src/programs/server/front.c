@@ -36,7 +36,7 @@ enum {
 };
 
 struct front {
-    struct front_config config;
+    struct server_front_config config;
     struct logins logins;
     struct oauth oauth;
     struct hubhttp *gateway;
@@ -708,7 +708,7 @@ static int make_page(struct front *front)
 
 static int make_parts(struct front *front)
 {
-    const struct front_config *config = &front->config;
+    const struct server_front_config *config = &front->config;
     int r;
 
     front->logins =
@@ -794,7 +794,7 @@ static int make_parts(struct front *front)
     return r;
 }
 
-int front_new(const struct front_config *config, int listen_fd, struct front **out_front,
+int front_new(const struct server_front_config *config, int listen_fd, struct front **out_front,
               struct err *err)
 {
     struct front *front = calloc(1, sizeof(*front));

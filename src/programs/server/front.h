@@ -20,13 +20,13 @@
 
 struct front;
 
-struct front_config {
+struct server_front_config {
     struct loop *loop;
     const struct clock *clock; /* the loop's */
     const struct log *log;
     struct store *store;
     struct serveraudit *audit;
-    const struct proxies *proxies;
+    const struct trusted_proxies *proxies;
     struct certificate *certificate; /* or NULL: no TLS */
     const char *public_url;          /* or NULL */
     struct str static_key;
@@ -40,7 +40,7 @@ struct front_config {
 };
 
 /* Takes ownership of the socket, even on failure. The configuration's texts must outlive it. */
-int front_new(const struct front_config *config, int listen_fd, struct front **out_front,
+int front_new(const struct server_front_config *config, int listen_fd, struct front **out_front,
               struct err *err);
 void front_free(struct front *front);
 

@@ -32,7 +32,7 @@ struct logins {
     struct loop *loop;
     struct store *store;
     struct serveraudit *audit;
-    const struct proxies *proxies;
+    const struct trusted_proxies *proxies;
     bool is_secure; /* the public URL is https */
     struct worker_pool *pool;
     struct throttle *names;     /* attempts with passwords, by user */

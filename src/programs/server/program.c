@@ -44,7 +44,7 @@ struct program {
     char state_path[PATH_MAX];
     struct secret metrics_token;
     struct serveraudit audit;
-    struct proxies proxies;
+    struct trusted_proxies proxies;
     struct certificate certificate;
     struct hostfs_tenants tenants;
     struct workspace_offer workspaces;
@@ -225,7 +225,7 @@ static int tell(struct program *program, struct err *err)
 static int serve(struct program *program, const struct option_values *values, struct err *err)
 {
     const char *key = getenv(SERVE_STATIC_KEY_ENV);
-    const struct front_config config = {
+    const struct server_front_config config = {
         .loop = program->loop,
         .clock = &clock_system,
         .log = &program->log,

@@ -21,7 +21,7 @@ static bool parse_ip(struct str text, struct address *out_address)
     return address_parse(str_from(copy), out_address) == 0 && out_address->is_ip;
 }
 
-int proxies_add(struct proxies *proxies, const char *address, struct err *err)
+int proxies_add(struct trusted_proxies *proxies, const char *address, struct err *err)
 {
     if (proxies->count == PROXIES_MAX)
         return err_set(err, ERR_INVALID_OPTION, "--trusted-proxy: at most %d addresses",
@@ -34,7 +34,7 @@ int proxies_add(struct proxies *proxies, const char *address, struct err *err)
     return 0;
 }
 
-static bool is_proxy(const struct proxies *proxies, const struct address *peer)
+static bool is_proxy(const struct trusted_proxies *proxies, const struct address *peer)
 {
     for (size_t i = 0; i < proxies->count; i++)
         if (peer->is_ip && memcmp(peer->ip, proxies->list[i].ip, ADDRESS_IP_BYTES) == 0)
@@ -62,7 +62,7 @@ static void format_ip(const struct address *address, char out_text[PROXIES_CLIEN
         out_text[len - 2] = '\0'; /* ":0" */
 }
 
-void proxies_client(const struct proxies *proxies, const struct exchange *exchange,
+void proxies_client(const struct trusted_proxies *proxies, const struct exchange *exchange,
                     char out_text[PROXIES_CLIENT_BYTES])
 {
     const struct http_request *request = exchange_request(exchange);
@@ -95,7 +95,7 @@ struct str proxies_network(const char *client, char space[ADDRESS_IP_BYTES])
     return (struct str){space, is_ipv4(&address) ? ADDRESS_IP_BYTES : IPV6_NETWORK_BYTES};
 }
 
-bool proxies_user(const struct proxies *proxies, const struct exchange *exchange,
+bool proxies_user(const struct trusted_proxies *proxies, const struct exchange *exchange,
                   struct str *out_name)
 {
     const struct http_request *request = exchange_request(exchange);

@@ -14,7 +14,7 @@ enum {
     PROXIES_CLIENT_BYTES = ADDRESS_TEXT_BYTES,
 };
 
-struct proxies {
+struct trusted_proxies {
     struct address list[PROXIES_MAX]; /* their ports mean nothing */
     size_t count;
     struct str header; /* that names the user; empty: none does */
@@ -22,17 +22,17 @@ struct proxies {
 };
 
 /* "192.0.2.7", "2001:db8::7" */
-int proxies_add(struct proxies *proxies, const char *address, struct err *err);
+int proxies_add(struct trusted_proxies *proxies, const char *address, struct err *err);
 
 /* The address of the client, without port; as X-Forwarded-For has it last, if a proxy says so. */
-void proxies_client(const struct proxies *proxies, const struct exchange *exchange,
+void proxies_client(const struct trusted_proxies *proxies, const struct exchange *exchange,
                     char out_text[PROXIES_CLIENT_BYTES]);
 
 /* The network to count attempts of: of IPv6 the first 64 bits, since one client has them all. */
 struct str proxies_network(const char *client, char space[ADDRESS_IP_BYTES]);
 
 /* The user that a proxy names; false without one. Several such headers are none. */
-bool proxies_user(const struct proxies *proxies, const struct exchange *exchange,
+bool proxies_user(const struct trusted_proxies *proxies, const struct exchange *exchange,
                   struct str *out_name);
 
 #endif

@@ -32,7 +32,7 @@ struct host_call {
 };
 
 struct calls {
-    struct calls_config config;
+    struct toolhost_calls_config config;
     struct provider_use files;
     struct workers *workers;
     struct map by_id;
@@ -367,7 +367,7 @@ void calls_hold(struct calls *calls, bool is_held)
 
 /* ---- making ---- */
 
-int calls_new(const struct calls_config *config, struct calls **out_calls)
+int calls_new(const struct toolhost_calls_config *config, struct calls **out_calls)
 {
     struct calls *calls = calloc(1, sizeof(*calls));
     struct workers_config workers = {

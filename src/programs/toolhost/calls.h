@@ -27,7 +27,7 @@ enum {
 
 struct calls;
 
-struct calls_config {
+struct toolhost_calls_config {
     struct loop *loop;
     struct toolbox *box;
     /* Counts the jobs on workers; must outlive all threads. */
@@ -42,7 +42,7 @@ struct calls_config {
     void *data;
 };
 
-int calls_new(const struct calls_config *config, struct calls **out_calls);
+int calls_new(const struct toolhost_calls_config *config, struct calls **out_calls);
 
 /* Runs the loop, on its own threads, until it is stopped. */
 void calls_run_loop(struct calls *calls);

@@ -187,7 +187,7 @@ static void on_input_end(void *data, int error)
 static int make_parts(struct host *host)
 {
     const struct host_config *config = &host->config;
-    const struct calls_config calls = {
+    const struct toolhost_calls_config calls = {
         .loop = config->loop,
         .box = config->box,
         .running = config->running,

@@ -15,13 +15,13 @@ static void addresses_are_read_as_proxies_write_them(void **state)
 
     (void)state;
     for (size_t i = 0; i < array_size(good); i++) {
-        struct proxies proxies = {.count = 0};
+        struct trusted_proxies proxies = {.count = 0};
 
         assert_int_equal(proxies_add(&proxies, good[i], &err), 0);
         assert_int_equal(proxies.count, 1);
     }
     for (size_t i = 0; i < array_size(bad); i++) {
-        struct proxies proxies = {.count = 0};
+        struct trusted_proxies proxies = {.count = 0};
 
         assert_int_equal(proxies_add(&proxies, bad[i], &err), ERR_INVALID_OPTION);
         assert_int_equal(proxies.count, 0);
@@ -30,7 +30,7 @@ static void addresses_are_read_as_proxies_write_them(void **state)
 
 static void there_are_not_too_many(void **state)
 {
-    struct proxies proxies = {.count = 0};
+    struct trusted_proxies proxies = {.count = 0};
 
     (void)state;
     for (size_t i = 0; i < PROXIES_MAX; i++)
