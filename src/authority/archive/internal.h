@@ -81,11 +81,6 @@ int archive_extract(struct backend *backend, struct backend_file *archive, uint6
                     const struct archive_rules *rules, struct authority_archive_result *out_result,
                     struct err *err);
 
-/* Does all checks of archive_extract() and writes nothing. */
-int archive_admit(struct backend *backend, struct backend_file *archive, uint64_t archive_size,
-                  const struct archive_rules *rules, struct authority_archive_result *out_result,
-                  struct err *err);
-
 /*
  * Packs what is below `source` into `out`, which the caller publishes or drops. Omits symbolic
  * links and special files; fails for a file that `lookup` rejects. The caller keeps the directory,

@@ -70,8 +70,6 @@ void sample_disk_done(struct sample_disk *disk);
 
 /* Into "out": staged, extracted, published. On a refusal the tree is dropped, as operations do. */
 int sample_extract(struct sample_disk *disk, struct str archive);
-/* The checks alone. */
-int sample_admit(struct sample_disk *disk, struct str archive);
 /* Fails the test unless it was refused so, with words, and left nothing anywhere. */
 void sample_check_refused(struct sample_disk *disk, int r, int code);
 /* Both on a disk of their own; limits may be NULL. */
