@@ -284,11 +284,6 @@ void desktop_on_button(struct desktop *desktop, void (*on_button)(void *data, bo
     desktop->data = data;
 }
 
-bool desktop_is_there(const struct desktop *desktop)
-{
-    return desktop->is_there;
-}
-
 /* ---- making ---- */
 
 int desktop_new(struct loop *loop, const char *program, struct desktop **out_desktop)

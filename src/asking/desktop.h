@@ -51,10 +51,4 @@ void desktop_withdraw(struct desktop *desktop);
 void desktop_on_button(struct desktop *desktop, void (*on_button)(void *data, bool allows),
                        void *data);
 
-/*
- * Whether notifications worked so far: there is a desktop session, and the program could be
- * started.
- */
-bool desktop_is_there(const struct desktop *desktop);
-
 #endif

@@ -746,7 +746,7 @@ static bool is_busy(const struct workspaces *workspaces)
 }
 
 const struct workspace_driver workspace_daytona = {
-    .abilities = {.has_images = true},
+    .has_images = true,
     .kind = "sandbox",
     .web = web_of,
     .open = open_api,

@@ -56,7 +56,7 @@ struct workspace_register;
 
 /* The functions of a provider. Callbacks (workspace_created() …) never come from inside. */
 struct workspace_driver {
-    struct workspace_abilities abilities;
+    bool has_images;  /* else --workspace-setup is refused */
     const char *kind; /* of a service: what its targets call sandboxes; and its requests */
     struct web *(*web)(const struct workspaces *workspaces);
     int (*open)(struct workspaces *workspaces, struct err *err);

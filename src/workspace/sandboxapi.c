@@ -781,7 +781,7 @@ static bool is_busy(const struct workspaces *workspaces)
 }
 
 const struct workspace_driver workspace_sandboxapi = {
-    .abilities = {.has_images = true},
+    .has_images = true,
     .kind = "sandboxes",
     .web = web_of,
     .open = open_api,

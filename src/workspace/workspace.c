@@ -528,7 +528,7 @@ static int open_driver(struct workspaces *workspaces, struct err *err)
 
     if (workspaces->driver == NULL)
         return err_set(err, ERR_UNSUPPORTED, "this build has no provider %s", provider);
-    if (workspaces->config.setup != NULL && !workspaces->driver->abilities.has_images)
+    if (workspaces->config.setup != NULL && !workspaces->driver->has_images)
         return err_set(err, ERR_UNSUPPORTED, "%s has no images: omit --workspace-setup", provider);
     for (size_t i = 0; i < workspaces->config.file_count; i++) {
         const struct workspace_request request = writing(&workspaces->config.files[i]);
@@ -594,9 +594,4 @@ void workspaces_free(struct workspaces *workspaces)
     workspaces->driver->close(workspaces);
     map_done(&workspaces->by_key);
     free(workspaces);
-}
-
-const struct workspace_abilities *workspaces_abilities(const struct workspaces *workspaces)
-{
-    return &workspaces->driver->abilities;
 }

@@ -37,14 +37,6 @@ enum {
     WORKSPACE_FILE_MS = 60000, /* deadline of a call for files, with creating the workspace */
 };
 
-/* What a provider has; asking for more is ERR_UNSUPPORTED, and the message names it. */
-struct workspace_abilities {
-    bool has_processes; /* handles of running commands */
-    bool has_pty;
-    bool has_images;
-    bool has_ports;
-};
-
 /* A file that each workspace begins with. */
 struct workspace_file {
     struct str path; /* relative to the home directory */
@@ -83,8 +75,6 @@ int workspaces_new(const struct workspaces_config *config, struct workspaces **o
 void workspaces_close(struct workspaces *workspaces, void (*done)(void *data), void *data);
 /* Nothing is called any more. Without workspaces_close() before, what exists is left. */
 void workspaces_free(struct workspaces *workspaces);
-
-const struct workspace_abilities *workspaces_abilities(const struct workspaces *workspaces);
 
 /* The workspace of this key, which is ended by workspaces_close(). ERR_BUSY: there are too many. */
 int workspaces_get(struct workspaces *workspaces, struct str key, struct workspace **out_workspace);

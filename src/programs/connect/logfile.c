@@ -123,11 +123,6 @@ void logfile_close(struct logfile *file)
     free(file);
 }
 
-uint64_t logfile_lost(const struct logfile *file)
-{
-    return file->lost;
-}
-
 /* ---- making way ---- */
 
 static void replace_fd(struct logfile *file, int fd)

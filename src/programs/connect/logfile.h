@@ -49,7 +49,4 @@ void logfile_close(struct logfile *file);
 void logfile_write(void *data, enum log_level level, const char *message,
                    const struct log_field *fields, size_t count);
 
-/* Lines that could not be written and were not reported yet. */
-uint64_t logfile_lost(const struct logfile *file);
-
 #endif

@@ -282,21 +282,9 @@ static void there_are_only_so_many(void **state)
     assert_int_equal(count(""), 0);
 }
 
-static void what_a_provider_can_is_published(void **state)
-{
-    const struct workspace_abilities *abilities = workspaces_abilities(workspaces);
-
-    (void)state;
-    assert_true(abilities->has_images);
-    assert_false(abilities->has_processes);
-    assert_false(abilities->has_pty);
-    assert_false(abilities->has_ports);
-}
-
 TEST_MAIN(cmocka_unit_test_setup_teardown(one_key_has_one_workspace_until_the_end, set_up,
                                           tear_down),
           cmocka_unit_test_setup_teardown(runs_at_the_same_time_never_share, set_up, tear_down),
           cmocka_unit_test_setup_teardown(a_run_that_ends_while_it_is_created_leaves_nothing,
                                           set_up, tear_down),
-          cmocka_unit_test_setup_teardown(there_are_only_so_many, set_up, tear_down),
-          cmocka_unit_test_setup_teardown(what_a_provider_can_is_published, set_up, tear_down))
+          cmocka_unit_test_setup_teardown(there_are_only_so_many, set_up, tear_down))
