@@ -135,7 +135,8 @@ int copies_take_name(struct arena *arena, struct str encoded, struct str *out_na
     return 0;
 }
 
-bool copies_take_number(struct str *rest, uint64_t *out_number)
+/* A number of decimal digits up to the next space. */
+static bool take_number(struct str *rest, uint64_t *out_number)
 {
     struct str digits;
     uint64_t number = 0;
@@ -240,8 +241,8 @@ static bool take_count(struct str *rest, const char *word, uint64_t most, uint64
 {
     struct str value;
 
-    return take_line(rest, word, &value) && copies_take_number(&value, out_count) &&
-           value.ptr == NULL && *out_count <= most;
+    return take_line(rest, word, &value) && take_number(&value, out_count) && value.ptr == NULL &&
+           *out_count <= most;
 }
 
 static int take_left_out(struct str *rest, struct copies_record *record)
@@ -298,10 +299,8 @@ static bool take_print(struct str *line, struct copies_print *out_print)
 {
     uint64_t is_there;
 
-    if (!copies_take_number(line, &is_there) || is_there > 1 ||
-        !copies_take_number(line, &out_print->size) ||
-        !copies_take_number(line, &out_print->changed_ns) ||
-        !copies_take_number(line, &out_print->inode))
+    if (!take_number(line, &is_there) || is_there > 1 || !take_number(line, &out_print->size) ||
+        !take_number(line, &out_print->changed_ns) || !take_number(line, &out_print->inode))
         return false;
     out_print->is_there = is_there == 1;
     return true;

@@ -82,7 +82,5 @@ bool copies_is_same(const struct copies_print *a, const struct copies_print *b);
 int copies_put_name(struct buf *out, struct str name);
 /* Into the arena. */
 int copies_take_name(struct arena *arena, struct str encoded, struct str *out_name);
-/* A number of decimal digits up to the next space. */
-bool copies_take_number(struct str *rest, uint64_t *out_number);
 
 #endif

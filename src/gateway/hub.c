@@ -21,7 +21,7 @@ enum {
 static const int64_t graces_ms[HUB_GRACES] = {HUB_GRACE_MS, 2 * HUB_GRACE_MS, 4 * HUB_GRACE_MS,
                                               8 * HUB_GRACE_MS, HUB_MAX_GRACE_MS};
 
-int64_t hub_now(const struct hub *hub)
+static int64_t hub_now(const struct hub *hub)
 {
     return clock_monotonic_ms(hub->config.clock);
 }

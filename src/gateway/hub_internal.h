@@ -120,7 +120,6 @@ struct hub {
     struct rand_pool ids; /* for those of calls */
 };
 
-int64_t hub_now(const struct hub *hub);
 struct hub_user *hub_find_user(struct hub *hub, int64_t id);
 
 /* ERR_GATEWAY_DENIED without a machine for this key. */

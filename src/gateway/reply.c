@@ -29,7 +29,8 @@ static const struct json_value *parse_reply(struct arena *arena, struct str body
     return json_parse(arena, body, limits, &document, NULL) == 0 ? document : NULL;
 }
 
-bool gateway_has_extensions(const struct json_value *body)
+/* Whether a body has the member, in this version. */
+static bool has_extensions(const struct json_value *body)
 {
     const struct json_value *extensions = json_get(body, STR(GATEWAY_EXTENSIONS));
     int64_t version = 0;
@@ -58,7 +59,7 @@ int gateway_init_parse(struct str body, struct gateway_init_reply *out_reply)
     if (key != NULL && key->type != JSON_NULL &&
         (key->type != JSON_STRING || !is_key(json_str(key))))
         return ERR_GATEWAY_ANSWER;
-    *out_reply = (struct gateway_init_reply){.has_extensions = gateway_has_extensions(reply)};
+    *out_reply = (struct gateway_init_reply){.has_extensions = has_extensions(reply)};
     if (key == NULL || key->type == JSON_NULL)
         return 0;
     r = secret_set(&out_reply->key, json_str(key));

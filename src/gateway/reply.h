@@ -36,8 +36,6 @@ int gateway_init_parse(struct str body, struct gateway_init_reply *out_reply);
  */
 #define GATEWAY_EXTENSIONS       "extensions"
 #define GATEWAY_EXTENSIONS_VALUE "{\"gatehouse\":1}"
-/* Whether a body has it, in this version. */
-bool gateway_has_extensions(const struct json_value *body);
 
 /*
  * The message of {"code":403,"message":"..."} as one line of printable text; empty if there is

@@ -250,7 +250,6 @@ struct mcp_call {
 };
 
 /* service.c */
-int mcp_offer_ref_new(const struct mcp_offer *offer, struct mcp_offer_ref **out_offer);
 void mcp_offer_unref(struct mcp_offer_ref *offer);
 
 /* message.c */

@@ -8,7 +8,7 @@
 #include "base/rand.h"
 #include "base/secret.h"
 
-int mcp_offer_ref_new(const struct mcp_offer *offer, struct mcp_offer_ref **out_offer)
+static int offer_ref_new(const struct mcp_offer *offer, struct mcp_offer_ref **out_offer)
 {
     struct mcp_offer_ref *ref = malloc(sizeof(*ref));
 
@@ -133,7 +133,7 @@ int mcp_service_new(const struct mcp_server *server, const struct mcp_host *host
     rand_bytes(service->state_key, sizeof(service->state_key));
     r = write_constants(service);
     if (r == 0)
-        r = mcp_offer_ref_new(&server->offer, &service->offer);
+        r = offer_ref_new(&server->offer, &service->offer);
     if (r < 0) {
         mcp_service_free(service);
         return r;
@@ -202,7 +202,7 @@ int mcp_service_set_offer(struct mcp_service *service, const struct mcp_offer *o
     struct mcp_offer_ref *old = service->offer;
     bool has_other_tools = !has_same_tools(&old->offer, offer);
     bool has_other_prompts = !has_same_prompts(&old->offer, offer);
-    int r = mcp_offer_ref_new(offer, &service->offer);
+    int r = offer_ref_new(offer, &service->offer);
 
     if (r < 0)
         return r;

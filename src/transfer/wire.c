@@ -43,7 +43,8 @@ bool transfer_is_credential(struct str name)
     return name.len > 0 && name.len <= TRANSFER_MAX_CREDENTIAL_BYTES;
 }
 
-bool transfer_is_path(struct str path)
+/* No control characters, which FTP would read as the next command. */
+static bool is_path(struct str path)
 {
     for (size_t i = 0; i < path.len; i++) {
         unsigned char c = (unsigned char)path.ptr[i];
@@ -70,7 +71,7 @@ static bool is_valid(const struct transfer_request *request)
                request->content.len == 0;
     return is_exec == (request->protocol == TRANSFER_SSH) && transfer_is_host(request->host) &&
            request->port != 0 && transfer_is_credential(request->credential) &&
-           (is_exec ? is_command(request->target) : transfer_is_path(request->target)) &&
+           (is_exec ? is_command(request->target) : is_path(request->target)) &&
            (request->operation == TRANSFER_PUT || request->content.len == 0);
 }
 

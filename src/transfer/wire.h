@@ -56,8 +56,6 @@ struct transfer_entry {
 };
 
 bool transfer_is_credential(struct str name);
-/* No control characters, which FTP would read as the next command. */
-bool transfer_is_path(struct str path);
 
 int transfer_write_request(const struct transfer_request *request, struct buf *out);
 /* ERR_INVALID_ARGUMENT for one that is not complete, or beyond the limits. Strings are views. */

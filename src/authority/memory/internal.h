@@ -165,7 +165,6 @@ int memory_count(struct memory_node *top, uint64_t max, const struct cancel *can
 /* Whether `node` is `directory` or lies below it. */
 bool memory_is_within(const struct memory_node *node, const struct memory_node *directory);
 
-void memory_touch(struct memory_backend *backend, struct memory_node *node);
 void memory_fill_stat(const struct memory_node *node, struct authority_stat *out_stat);
 
 /* ---- memory/lookup.c; the lock is held ---- */

@@ -19,7 +19,7 @@ static uint64_t next_stamp(struct memory_backend *backend)
     return backend->last_stamp_ns;
 }
 
-void memory_touch(struct memory_backend *backend, struct memory_node *node)
+static void touch(struct memory_backend *backend, struct memory_node *node)
 {
     node->modified_ns = next_stamp(backend);
     node->changed_ns = node->modified_ns;
@@ -44,7 +44,7 @@ int memory_node_new(struct memory_backend *backend, enum authority_type type, un
     node->children.max = MEMORY_MAX_NODES;
     list_init(&node->entries);
     list_init(&node->readers);
-    memory_touch(backend, node);
+    touch(backend, node);
     backend->nodes++;
     *out_node = node;
     return 0;
@@ -128,7 +128,7 @@ int memory_content_append(struct memory_backend *backend, struct memory_node *no
     if (r < 0)
         return r;
     backend->bytes += len;
-    memory_touch(backend, node);
+    touch(backend, node);
     return 0;
 }
 
@@ -157,7 +157,7 @@ int memory_entry_add(struct memory_backend *backend, struct memory_node *directo
     link_target(backend, directory, entry, target);
     entry->serial = ++backend->last_serial;
     list_append(&directory->entries, &entry->node);
-    memory_touch(backend, directory);
+    touch(backend, directory);
     entry = NULL;
     return 0;
 }
@@ -173,7 +173,7 @@ void memory_entry_remove(struct memory_backend *backend, struct memory_node *dir
     }
     map_remove(&directory->children, (struct str){entry->name, entry->name_len});
     list_remove(&entry->node);
-    memory_touch(backend, directory);
+    touch(backend, directory);
     forget_target(entry);
     entry->target->changed_ns = next_stamp(backend);
     memory_unref(backend, entry->target);
@@ -188,7 +188,7 @@ void memory_entry_retarget(struct memory_backend *backend, struct memory_node *d
     forget_target(entry);
     old->changed_ns = next_stamp(backend);
     link_target(backend, directory, entry, target);
-    memory_touch(backend, directory);
+    touch(backend, directory);
     memory_unref(backend, old);
 }
 

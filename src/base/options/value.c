@@ -16,7 +16,8 @@ const char *option_printable(struct str text, char out[OPTION_SHOWN_ROOM])
     return out;
 }
 
-const char *option_given_name(const struct option_given *given, char out_name[OPTION_NAME_BYTES])
+/* "--port", "-p", "APP_PORT", "default", "not set". */
+static void name_given(const struct option_given *given, char out_name[OPTION_NAME_BYTES])
 {
     const struct option *row = given->row;
     const char letter[2] = {row->letter, '\0'};
@@ -43,7 +44,6 @@ const char *option_given_name(const struct option_given *given, char out_name[OP
         break;
     }
     snprintf(out_name, OPTION_NAME_BYTES, "%s%s", before, text);
-    return out_name;
 }
 
 int option_refuse(const struct option_given *given, const char *text, const char *why,
@@ -52,7 +52,7 @@ int option_refuse(const struct option_given *given, const char *text, const char
     char name[OPTION_NAME_BYTES];
     char shown[OPTION_SHOWN_ROOM];
 
-    option_given_name(given, name);
+    name_given(given, name);
     if (text == NULL)
         return err_set_field(err, ERR_INVALID_OPTION, name, "%s: %s", name, why);
     if (given->row->is_secret)
@@ -159,8 +159,8 @@ static int convert_choice(const struct option_given *given, const char *text,
     return option_refuse(given, text, why, err);
 }
 
-int option_value_add_item(struct arena *arena, const struct option_given *given, struct str item,
-                          struct option_value *value, struct err *err)
+static int add_item(struct arena *arena, const struct option_given *given, struct str item,
+                    struct option_value *value, struct err *err)
 {
     if (item.len == 0)
         return option_refuse(given, NULL, "has an empty item", err);
@@ -235,10 +235,9 @@ int option_value_convert(struct arena *arena, const struct option_given *given, 
         return convert_number(given, text, &value->number, err);
     case OPTION_LIST:
         if (given->row->is_whole)
-            return text[0] != '\0' ? option_value_add_item(arena, given, str_from(text), value, err)
-                                   : 0;
+            return text[0] != '\0' ? add_item(arena, given, str_from(text), value, err) : 0;
         while (text[0] != '\0' && cut_item(&rest, &item)) {
-            r = option_value_add_item(arena, given, str_trim(item), value, err);
+            r = add_item(arena, given, str_trim(item), value, err);
             if (r < 0)
                 return r;
         }
@@ -247,7 +246,8 @@ int option_value_convert(struct arena *arena, const struct option_given *given, 
     return ERR_INTERNAL;
 }
 
-struct option_value option_value_begin(const struct option_value *slot,
+/* Starts a value from this source. Only flags add to an existing list. */
+static struct option_value begin_value(const struct option_value *slot,
                                        const struct option_given *given)
 {
     struct option_value value = {.source = (uint8_t)given->source,
@@ -264,7 +264,7 @@ int option_value_give(struct option_values *values, const struct option_given *g
                       const char *text, struct err *err)
 {
     struct option_value *slot = &values->slots[given->row - values->command->options];
-    struct option_value value = option_value_begin(slot, given);
+    struct option_value value = begin_value(slot, given);
     int r;
 
     r = option_value_convert(values->arena, given, text, &value, err);

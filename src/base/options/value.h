@@ -25,19 +25,9 @@ struct option_given {
     enum option_spelling spelling;
 };
 
-/* "--port", "-p", "APP_PORT", "default", "not set". Returns out_name. */
-const char *option_given_name(const struct option_given *given, char out_name[OPTION_NAME_BYTES]);
-
-/*
- * Starts a value from this source. Only flags add to an existing list. The text is not copied;
- * items of a list are.
- */
-struct option_value option_value_begin(const struct option_value *slot,
-                                       const struct option_given *given);
+/* The text is not copied; items of a list are. */
 int option_value_convert(struct arena *arena, const struct option_given *given, const char *text,
                          struct option_value *value, struct err *err);
-int option_value_add_item(struct arena *arena, const struct option_given *given, struct str item,
-                          struct option_value *value, struct err *err);
 
 /* A weaker source does not replace a stronger one, even if read later. */
 static inline void option_value_store(struct option_value *slot, const struct option_value *value)

@@ -159,7 +159,7 @@ static int check_shell(const struct program *program, struct err *err)
 /*
  * Both input and output: if one is redirected, the question could not be seen, or not be answered.
  */
-bool program_has_terminal(const struct program *program)
+static bool program_has_terminal(const struct program *program)
 {
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
            !options_is_on(program->values, CONNECT_OPTION_NON_INTERACTIVE);

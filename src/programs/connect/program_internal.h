@@ -109,7 +109,6 @@ struct program {
 
 void program_stop(struct program *program);
 void program_fail(struct program *program, const struct err *err);
-bool program_has_terminal(const struct program *program);
 /* Whether the user must be asked before connecting. */
 bool program_needs_agreement(const struct program *program);
 /* The user wants it, or systemd has started this process itself. */

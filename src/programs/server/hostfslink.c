@@ -45,7 +45,8 @@ static struct str key_of(const uint32_t *number)
 
 /* ---- answers ---- */
 
-void hostfslink_answer(struct exchange *exchange, int status, struct str body)
+/* Answers with the JSON that the process or the server has made. */
+static void answer_json(struct exchange *exchange, int status, struct str body)
 {
     const struct http_field fields[] = {
         {STR("Cache-Control"), STR("no-store")},
@@ -66,7 +67,7 @@ void hostfslink_answer_error(struct exchange *exchange, enum hostfs_major major,
     cleanup_buf struct buf body = BUF_INIT(ERROR_BYTES);
     int status = hostfs_write_error(major, err, &body);
 
-    hostfslink_answer(exchange, status, buf_view(&body));
+    answer_json(exchange, status, buf_view(&body));
 }
 
 static void on_gone(void *data)
@@ -128,7 +129,7 @@ static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
     if (asked == NULL)
         return err_set(err, ERR_INVALID_ARGUMENT, "an answer that nobody asked for");
     if (asked->exchange != NULL)
-        hostfslink_answer(asked->exchange, status, body);
+        answer_json(asked->exchange, status, body);
     free(asked);
     return 0;
 }

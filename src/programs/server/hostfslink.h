@@ -35,8 +35,6 @@ void hostfslink_free(struct hostfslink *link);
 int hostfslink_ask(struct hostfslink *link, const struct hostfs_request *request,
                    struct exchange *exchange);
 
-/* Answers with the JSON that the process or the server has made. */
-void hostfslink_answer(struct exchange *exchange, int status, struct str body);
 void hostfslink_answer_error(struct exchange *exchange, enum hostfs_major major,
                              const struct err *err);
 
