@@ -27,6 +27,38 @@ static bool is_object(const struct json_value *value)
     return value != NULL && value->type == JSON_OBJECT;
 }
 
+int mcp_form_write(const struct mcp_form *form, struct buf *out)
+{
+    struct json_writer json;
+
+    json_writer_init(&json, out);
+    json_begin_object(&json);
+    json_put_str_lossy(&json, STR("message"), form->message);
+    json_key(&json, STR("requestedSchema"));
+    json_begin_object(&json);
+    json_put_str(&json, STR("type"), STR("object"));
+    json_key(&json, STR("properties"));
+    json_begin_object(&json);
+    json_key(&json, STR("decision"));
+    json_begin_object(&json);
+    json_put_str(&json, STR("type"), STR("string"));
+    json_put_str(&json, STR("title"), STR("Decision"));
+    json_key(&json, STR("enum"));
+    json_begin_array(&json);
+    for (size_t i = 0; i < form->word_count; i++)
+        json_write_str(&json, form->words[i]);
+    json_end_array(&json);
+    if (form->standard.len > 0)
+        json_put_str(&json, STR("default"), form->standard);
+    json_end_object(&json);
+    json_end_object(&json);
+    json_key(&json, STR("required"));
+    json_splice(&json, STR("[\"decision\"]"));
+    json_end_object(&json);
+    json_end_object(&json);
+    return json_writer_finish(&json);
+}
+
 unsigned mcp_declared_asks(const struct json_value *capabilities)
 {
     const struct json_value *elicitation;

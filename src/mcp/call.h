@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -141,6 +142,16 @@ struct mcp_question {
     enum mcp_asks kind;
     struct str params; /* a finished JSON object; empty: none */
 };
+
+/* A form with one field, "decision", for the params of MCP_ASK_FORM. */
+struct mcp_form {
+    struct str message; /* any bytes */
+    const struct str *words;
+    size_t word_count;
+    struct str standard; /* the word that is chosen at first; empty: none */
+};
+
+int mcp_form_write(const struct mcp_form *form, struct buf *out);
 
 struct mcp_round {
     const struct mcp_question *questions;

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/jsonwrite.h"
 #include "base/utf8.h"
 
 enum {
@@ -105,52 +104,21 @@ static int write_message(const struct question *question, struct buf *out)
     return r == 0 ? write_detail(question, out) : r;
 }
 
-static void write_schema(struct json_writer *json, const struct question *question)
-{
-    json_begin_object(json);
-    json_key(json, STR("type"));
-    json_write_str(json, STR("object"));
-    json_key(json, STR("properties"));
-    json_begin_object(json);
-    json_key(json, STR("decision"));
-    json_begin_object(json);
-    json_key(json, STR("type"));
-    json_write_str(json, STR("string"));
-    json_key(json, STR("title"));
-    json_write_str(json, STR("Decision"));
-    json_key(json, STR("enum"));
-    json_begin_array(json);
-    for (enum permission_choice choice = 0; choice < CHOICES; choice++)
-        if ((question->choices & 1U << choice) != 0)
-            json_write_str(json, word_of(choice, question->group == CATALOG_SHELL));
-    json_end_array(json);
-    json_key(json, STR("default"));
-    json_write_str(json, words[CHOICE_DENY_ONCE]);
-    json_end_object(json);
-    json_end_object(json);
-    json_key(json, STR("required"));
-    json_begin_array(json);
-    json_write_str(json, STR("decision"));
-    json_end_array(json);
-    json_end_object(json);
-}
-
 int elicit_write(const struct question *question, struct buf *out)
 {
     cleanup_buf struct buf message = BUF_INIT(MESSAGE_BYTES);
-    struct json_writer json;
+    struct mcp_form form = {.standard = words[CHOICE_DENY_ONCE]};
+    struct str offered[CHOICES];
     int r = write_message(question, &message);
 
     if (r < 0)
         return r;
-    json_writer_init(&json, out);
-    json_begin_object(&json);
-    json_key(&json, STR("message"));
-    json_write_str_lossy(&json, buf_view(&message));
-    json_key(&json, STR("requestedSchema"));
-    write_schema(&json, question);
-    json_end_object(&json);
-    return json_writer_finish(&json);
+    for (enum permission_choice choice = 0; choice < CHOICES; choice++)
+        if ((question->choices & 1U << choice) != 0)
+            offered[form.word_count++] = word_of(choice, question->group == CATALOG_SHELL);
+    form.message = buf_view(&message);
+    form.words = offered;
+    return mcp_form_write(&form, out);
 }
 
 enum permission_choice elicit_read(const struct mcp_call *call, unsigned choices)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/jsonwrite.h"
 #include "base/printable.h"
 #include "programs/server/machinequestion.h"
 #include "programs/server/metrics.h"
@@ -94,37 +93,18 @@ static int write_message(const struct machine_question *question, struct buf *ou
 static int write_form(const struct machine_question *question, struct buf *out)
 {
     cleanup_buf struct buf message = BUF_INIT(MESSAGE_BYTES);
-    struct json_writer json;
+    struct mcp_form form = {.standard = STR_EMPTY};
+    struct str offered[MACHINE_CHOICES];
     int r = write_message(question, &message);
 
     if (r < 0)
         return r;
-    json_writer_init(&json, out);
-    json_begin_object(&json);
-    json_key(&json, STR("message"));
-    json_write_str_lossy(&json, buf_view(&message));
-    json_key(&json, STR("requestedSchema"));
-    json_begin_object(&json);
-    json_put_str(&json, STR("type"), STR("object"));
-    json_key(&json, STR("properties"));
-    json_begin_object(&json);
-    json_key(&json, STR("decision"));
-    json_begin_object(&json);
-    json_put_str(&json, STR("type"), STR("string"));
-    json_put_str(&json, STR("title"), STR("Decision"));
-    json_key(&json, STR("enum"));
-    json_begin_array(&json);
     for (size_t i = 0; i < MACHINE_CHOICES; i++)
         if ((question->choices & 1U << i) != 0)
-            json_write_str(&json, machine_choices[i].word);
-    json_end_array(&json);
-    json_end_object(&json);
-    json_end_object(&json);
-    json_key(&json, STR("required"));
-    json_splice(&json, STR("[\"decision\"]"));
-    json_end_object(&json);
-    json_end_object(&json);
-    return json_writer_finish(&json);
+            offered[form.word_count++] = machine_choices[i].word;
+    form.message = buf_view(&message);
+    form.words = offered;
+    return mcp_form_write(&form, out);
 }
 
 static void refuse_question(struct agent_call *work, const struct machine_question *question)
