@@ -28,4 +28,16 @@ static inline bool library_find(void *handle, const struct library_function *fun
     return handle != NULL;
 }
 
+/*
+ * The same for a list FUNCTIONS(X) of names, each of which is a member of a struct `library`:
+ *
+ *     #define FUNCTIONS(X) X(vips_init) X(vips_black)
+ */
+#define LIBRARY_FUNCTION_(name) {#name, &library.name},
+#define LIBRARY_FIND(handle, FUNCTIONS)                                                            \
+    ({                                                                                             \
+        const struct library_function functions_[] = {FUNCTIONS(LIBRARY_FUNCTION_)};               \
+        library_find(handle, functions_, sizeof(functions_) / sizeof(functions_[0]));              \
+    })
+
 #endif

@@ -84,17 +84,6 @@ static struct {
 
 /* ---- loading ---- */
 
-static bool load(void *handle)
-{
-    static const struct library_function functions[] = {
-#define X(name) {#name, &library.name},
-        FUNCTIONS(X)
-#undef X
-    };
-
-    return library_find(handle, functions, array_size(functions));
-}
-
 /*
  * The reader of AVIF is a module beside the library in some releases. The others there, of
  * ImageMagick and poppler among them, are not loaded.
@@ -153,7 +142,7 @@ int image_open(struct err *err)
     /* All in memory, which has a limit: no file can be made. */
     setenv("VIPS_DISC_THRESHOLD", "100g", 1);
     handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL || !load(handle) || library.vips_init("gatehouse-media") != 0)
+    if (!LIBRARY_FIND(handle, FUNCTIONS) || library.vips_init("gatehouse-media") != 0)
         return err_set(err, ERR_UNSUPPORTED,
                        "images need libvips 8.13 or later, which is not installed (package "
                        "libvips42 or libvips42t64)");

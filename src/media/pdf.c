@@ -71,27 +71,13 @@ const struct str pdf_sample =
                 "trailer<</Root 1 0 R/Size 6>>\n"
                 "startxref\n0\n%%EOF\n");
 
-static bool load(void *handle)
-{
-    static const struct library_function functions[] = {
-#define X(name) {#name, &library.name},
-        FUNCTIONS(X)
-#undef X
-    };
-
-    return library_find(handle, functions, array_size(functions));
-}
-
 int pdf_open(struct err *err)
 {
     static const char *const names[] = {"libqpdf.so.30", "libqpdf.so.29"}; /* Debian 13 and 12 */
 
-    for (size_t i = 0; i < array_size(names); i++) {
-        void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-
-        if (handle != NULL && load(handle))
+    for (size_t i = 0; i < array_size(names); i++)
+        if (LIBRARY_FIND(dlopen(names[i], RTLD_NOW | RTLD_LOCAL), FUNCTIONS))
             return 0;
-    }
     return err_set(err, ERR_UNSUPPORTED,
                    "PDF documents need libqpdf, which is not installed (package libqpdf29, "
                    "libqpdf29t64 or libqpdf30)");

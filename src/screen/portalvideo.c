@@ -84,13 +84,7 @@ struct portalvideo {
 
 static bool load(void)
 {
-    static const struct library_function functions[] = {
-#define X(name) {#name, &library.name},
-        FUNCTIONS(X)
-#undef X
-    };
-
-    return library_find(dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), functions, array_size(functions));
+    return LIBRARY_FIND(dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), FUNCTIONS);
 }
 
 /* ---- what a stream tells ---- */

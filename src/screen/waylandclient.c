@@ -6,7 +6,6 @@
 #include <string.h>
 #include <wayland-client-core.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/library.h"
 #include "screen/waylandprotocol.h"
@@ -49,13 +48,7 @@ static void say_nothing(const char *format, va_list args)
 
 static bool load(void)
 {
-    static const struct library_function functions[] = {
-#define X(name) {#name, &library.name},
-        FUNCTIONS(X)
-#undef X
-    };
-
-    if (!library_find(dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), functions, array_size(functions)))
+    if (!LIBRARY_FIND(dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), FUNCTIONS))
         return false;
     library.wl_log_set_handler_client(say_nothing);
     return true;

@@ -83,24 +83,13 @@ static struct {
     X(curl_easy_setopt)                                                                            \
     X(curl_easy_perform)
 
-static bool load(void *handle)
-{
-    static const struct library_function functions[] = {
-#define X(name) {#name, &library.name},
-        FUNCTIONS(X)
-#undef X
-    };
-
-    return library_find(handle, functions, array_size(functions));
-}
-
 int ftp_open(struct err *err)
 {
     void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
     if (handle == NULL)
         handle = dlopen(LIBRARY_OTHER, RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL || !load(handle) || library.curl_global_init(GLOBAL_DEFAULT) != CODE_OK)
+    if (!LIBRARY_FIND(handle, FUNCTIONS) || library.curl_global_init(GLOBAL_DEFAULT) != CODE_OK)
         return err_set(err, ERR_UNSUPPORTED, "transfers by FTP need libcurl (package libcurl4)");
     return 0;
 }

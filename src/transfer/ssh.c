@@ -135,22 +135,11 @@ static struct hosts *hosts;
 
 /* ---- before the walls are up ---- */
 
-static bool load(void *handle)
-{
-    static const struct library_function functions[] = {
-#define X(name) {#name, &library.name},
-        FUNCTIONS(X)
-#undef X
-    };
-
-    return library_find(handle, functions, array_size(functions));
-}
-
 int ssh_open(struct err *err)
 {
     void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
-    if (handle == NULL || !load(handle) || library.libssh2_init(0) != 0)
+    if (!LIBRARY_FIND(handle, FUNCTIONS) || library.libssh2_init(0) != 0)
         return err_set(err, ERR_UNSUPPORTED, "transfers by SSH need libssh2 (package libssh2-1)");
     session = library.libssh2_session_init_ex(NULL, NULL, NULL, NULL);
     hosts = session != NULL ? library.libssh2_knownhost_init(session) : NULL;
