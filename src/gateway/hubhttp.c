@@ -246,6 +246,19 @@ static void open_stream(struct hubhttp *http, struct exchange *exchange, enum hu
 
 /* ---- what machines ask ---- */
 
+/* NULL after an answer was sent. */
+static struct connecting *connecting_new(struct hubhttp *http, struct exchange *exchange,
+                                         enum hub_dialect dialect)
+{
+    struct connecting *connecting = malloc(sizeof(*connecting));
+
+    if (connecting == NULL)
+        answer_status(exchange, 503, err_text(ERR_NO_MEMORY));
+    else
+        *connecting = (struct connecting){.http = http, .exchange = exchange, .dialect = dialect};
+    return connecting;
+}
+
 static void on_init_done(void *context, const struct err *err, struct str session_key,
                          bool has_extensions)
 {
@@ -286,15 +299,11 @@ static void init(struct hubhttp *http, struct exchange *exchange, enum hub_diale
                  struct str rest)
 {
     const struct http_request *request = exchange_request(exchange);
-    struct connecting *connecting = malloc(sizeof(*connecting));
+    struct connecting *connecting = connecting_new(http, exchange, dialect);
 
     (void)rest;
-    if (connecting == NULL) {
-        answer_status(exchange, 503, err_text(ERR_NO_MEMORY));
-        return;
-    }
-    *connecting = (struct connecting){.http = http, .exchange = exchange, .dialect = dialect};
-    hub_init(http->hub, key_of(request), request->body, on_init_done, connecting);
+    if (connecting != NULL)
+        hub_init(http->hub, key_of(request), request->body, on_init_done, connecting);
 }
 
 static void events(struct hubhttp *http, struct exchange *exchange, enum hub_dialect dialect,
@@ -344,15 +353,12 @@ static void credentials(struct hubhttp *http, struct exchange *exchange, enum hu
                         struct str rest)
 {
     const struct http_request *request = exchange_request(exchange);
-    struct connecting *connecting = malloc(sizeof(*connecting));
+    struct connecting *connecting = connecting_new(http, exchange, dialect);
 
     (void)rest;
-    if (connecting == NULL) {
-        answer_status(exchange, 503, err_text(ERR_NO_MEMORY));
-        return;
-    }
-    *connecting = (struct connecting){.http = http, .exchange = exchange, .dialect = dialect};
-    hub_add_credential(http->hub, key_of(request), request->body, on_credential_added, connecting);
+    if (connecting != NULL)
+        hub_add_credential(http->hub, key_of(request), request->body, on_credential_added,
+                           connecting);
 }
 
 static void extension(struct hubhttp *http, struct exchange *exchange, enum hub_dialect dialect,
