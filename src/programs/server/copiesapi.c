@@ -11,6 +11,7 @@
 #include "cli/serve.h"
 #include "copies/request.h"
 #include "loop/worker.h"
+#include "programs/server/answer.h"
 #include "programs/server/pageapi.h"
 
 enum {
@@ -168,7 +169,7 @@ static void on_done(void *context, int result, void *data)
     if (asked->exchange != NULL && result < 0)
         pageapi_answer_error(asked->exchange, &err);
     else if (asked->exchange != NULL)
-        pageapi_answer(asked->exchange, 200, document);
+        answer_json(asked->exchange, 200, document);
     free(asked);
 }
 

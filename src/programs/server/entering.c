@@ -111,7 +111,7 @@ static void answer_entered(const struct entering *entering, int result)
                         &(struct http_answer){
                             .status = 303, .fields = fields, .field_count = array_size(fields)});
     else
-        logins_answer(entering->exchange, 200, fields[0], STR("{\"ok\":true}"));
+        answer_json_with(entering->exchange, 200, fields[0], STR("{\"ok\":true}"));
 }
 
 static void on_entered(void *context, int result)

@@ -61,22 +61,6 @@ int logins_make_link(struct logins *logins, int64_t user, struct secret *out_tok
 
 /* ---- answers ---- */
 
-void logins_answer(struct exchange *exchange, int status, struct http_field more, struct str body)
-{
-    const struct http_field fields[] = {
-        {STR("Cache-Control"), STR("no-store")},
-        {STR("X-Content-Type-Options"), STR("nosniff")},
-        more,
-    };
-
-    exchange_answer(exchange, &(struct http_answer){.status = status,
-                                                    .type = STR("application/json"),
-                                                    .fields = fields,
-                                                    .field_count = more.name.len > 0 ? 3 : 2,
-                                                    .parts = &body,
-                                                    .part_count = 1});
-}
-
 void logins_refuse(struct exchange *exchange, int code, const char *message,
                    struct http_field field)
 {
@@ -91,7 +75,7 @@ void logins_refuse(struct exchange *exchange, int code, const char *message,
     if (json_writer_finish(&json) < 0)
         exchange_answer_error(exchange, code);
     else
-        logins_answer(exchange, err_http_status(code), field, buf_view(&text));
+        answer_json_with(exchange, err_http_status(code), field, buf_view(&text));
 }
 
 void logins_refuse_for_now(struct exchange *exchange, int64_t wait_ms)
@@ -268,7 +252,7 @@ void logins_leave(struct logins *logins, struct exchange *exchange)
     store_end_login(logins->store, who.user, who.login, NULL, NULL);
     logins_note(logins, exchange, who.user,
                 (struct serveraudit_note){.operation = AUTHORITY_OP_SIGN_OUT, .how = "page"});
-    logins_answer(exchange, 200, field, STR("{\"ok\":true}"));
+    answer_json_with(exchange, 200, field, STR("{\"ok\":true}"));
 }
 
 struct listing {

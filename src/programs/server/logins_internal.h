@@ -3,12 +3,11 @@
 #ifndef PROGRAMS_SERVER_LOGINS_INTERNAL_H
 #define PROGRAMS_SERVER_LOGINS_INTERNAL_H
 
+#include "programs/server/answer.h"
 #include "programs/server/logins.h"
 
 enum { LOGINS_TOKEN_CHARS = 32 };
 
-/* `more` is another header; its name may be empty. */
-void logins_answer(struct exchange *exchange, int status, struct http_field more, struct str body);
 void logins_refuse(struct exchange *exchange, int code, const char *message,
                    struct http_field field);
 /* 429, and when to try again. */

@@ -37,21 +37,6 @@ void oauth_done(struct oauth *oauth)
 
 /* ---- what the files share ---- */
 
-void oauth_answer_json(struct exchange *exchange, int status, struct str body)
-{
-    static const struct http_field fields[] = {
-        {STR_LITERAL("Cache-Control"), STR_LITERAL("no-store")},
-        {STR_LITERAL("X-Content-Type-Options"), STR_LITERAL("nosniff")},
-    };
-
-    exchange_answer(exchange, &(struct http_answer){.status = status,
-                                                    .type = STR("application/json"),
-                                                    .fields = fields,
-                                                    .field_count = array_size(fields),
-                                                    .parts = &body,
-                                                    .part_count = 1});
-}
-
 void oauth_answer_object(struct exchange *exchange, int status, struct json_writer *json,
                          const struct buf *text)
 {
@@ -59,7 +44,7 @@ void oauth_answer_object(struct exchange *exchange, int status, struct json_writ
     if (json_writer_finish(json) < 0)
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
-        oauth_answer_json(exchange, status, buf_view(text));
+        answer_json(exchange, status, buf_view(text));
 }
 
 void oauth_refuse(struct exchange *exchange, int status, const char *error, const char *words)

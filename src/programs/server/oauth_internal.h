@@ -5,6 +5,7 @@
 
 #include "base/jsonwrite.h"
 #include "gateway/toolset.h"
+#include "programs/server/answer.h"
 #include "programs/server/oauth.h"
 #include "programs/server/oauthwire.h"
 
@@ -18,8 +19,6 @@ enum {
 
 #define OAUTH_REFRESH_MS ((int64_t)30 * 24 * 60 * 60 * 1000)
 
-/* Not to be kept by anybody on its way. */
-void oauth_answer_json(struct exchange *exchange, int status, struct str body);
 /* Ends the object and the document, and answers with it. */
 void oauth_answer_object(struct exchange *exchange, int status, struct json_writer *json,
                          const struct buf *text);

@@ -418,7 +418,7 @@ static void on_ended(void *context, int result)
     }
     oauth_note(ending->oauth, ending->exchange, ending->user, ending->name, "page", "revoked");
     ending->oauth->revoked(ending->oauth->data);
-    oauth_answer_json(ending->exchange, 200, STR("{\"ok\":true}"));
+    answer_json(ending->exchange, 200, STR("{\"ok\":true}"));
 }
 
 static void find_name(void *data, const struct store_grant *grant)

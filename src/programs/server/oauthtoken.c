@@ -89,7 +89,7 @@ static void on_ended(void *context, int result)
     if (result < 0 && result != ERR_NOT_FOUND)
         exchange_answer_error(ending->exchange, result);
     else if (ending->is_wanted)
-        oauth_answer_json(ending->exchange, 200, STR("{}"));
+        answer_json(ending->exchange, 200, STR("{}"));
     else
         refuse_grant(ending->exchange);
 }
@@ -326,5 +326,5 @@ void oauth_revoke(struct oauth *oauth, struct exchange *exchange)
     if (r == 0 && str_eq_c(values[FIELD_CLIENT], token.grant.client))
         end_grant(oauth, exchange, &token.grant, "revoked", true);
     else if (r != ERR_UNAUTHORIZED || logins_admit_stranger(oauth->logins, exchange, false))
-        oauth_answer_json(exchange, 200, STR("{}"));
+        answer_json(exchange, 200, STR("{}"));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "programs/server/answer.h"
 #include "protocol/toolresult.h"
 #include "store/agentkey.h"
 
@@ -18,21 +19,6 @@ enum {
 };
 
 /* ---- answers ---- */
-
-void pageapi_answer(struct exchange *exchange, int status, struct str body)
-{
-    static const struct http_field fields[] = {
-        {STR_LITERAL("Cache-Control"), STR_LITERAL("no-store")},
-        {STR_LITERAL("X-Content-Type-Options"), STR_LITERAL("nosniff")},
-    };
-
-    exchange_answer(exchange, &(struct http_answer){.status = status,
-                                                    .type = STR("application/json"),
-                                                    .fields = fields,
-                                                    .field_count = array_size(fields),
-                                                    .parts = &body,
-                                                    .part_count = 1});
-}
 
 int pageapi_write_error(const struct err *err, struct buf *out)
 {
@@ -53,7 +39,7 @@ void pageapi_answer_error(struct exchange *exchange, const struct err *err)
     if (pageapi_write_error(err, &text) < 0)
         exchange_answer_error(exchange, err->code);
     else
-        pageapi_answer(exchange, err_http_status(err->code), buf_view(&text));
+        answer_json(exchange, err_http_status(err->code), buf_view(&text));
 }
 
 const struct json_value *pageapi_read_body(struct arena *arena, struct exchange *exchange)
@@ -133,7 +119,7 @@ static void answer_state(const struct pageapi *api, const struct logins_who *who
     if (r < 0)
         exchange_answer_error(exchange, r);
     else
-        pageapi_answer(exchange, 200, buf_view(&text));
+        answer_json(exchange, 200, buf_view(&text));
 }
 
 static void answer_calls(const struct pageapi *api, int64_t user, struct exchange *exchange)
@@ -148,7 +134,7 @@ static void answer_calls(const struct pageapi *api, int64_t user, struct exchang
     if (json_writer_finish(&json) < 0)
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
-        pageapi_answer(exchange, 200, buf_view(&text));
+        answer_json(exchange, 200, buf_view(&text));
 }
 
 void pageapi_tell_machine(const struct pageapi *api, int64_t user)
@@ -205,7 +191,7 @@ static void free_call(struct page_call *call)
 static void finish_call(struct page_call *call, const struct json_value *result, struct str text)
 {
     board_end_call(call->api->board, call->shown, result, "");
-    pageapi_answer(call->exchange, 200, text);
+    answer_json(call->exchange, 200, text);
     free_call(call);
 }
 
@@ -216,7 +202,7 @@ static void fail_call(struct page_call *call, const struct err *err)
 
     board_end_call(call->api->board, call->shown, NULL, err->message);
     if (toolresult_write_error(err, TOOLRESULT_JSON, &text) == 0)
-        pageapi_answer(call->exchange, 200, buf_view(&text));
+        answer_json(call->exchange, 200, buf_view(&text));
     else
         exchange_answer_error(call->exchange, err->code);
     free_call(call);
@@ -364,7 +350,7 @@ static void stop_call(const struct pageapi *api, int64_t user, struct str id,
         pageapi_answer_error(exchange, &err);
         return;
     }
-    pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
+    answer_json(exchange, 200, STR("{\"ok\":true}"));
 }
 
 /* ---- a query of the page ---- */
@@ -400,7 +386,7 @@ static void on_query_done(void *data, const struct err *err, const struct json_v
     if (json_writer_finish(&json) < 0)
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
-        pageapi_answer(exchange, 200, buf_view(&body));
+        answer_json(exchange, 200, buf_view(&body));
 }
 
 static const struct hub_call_events query_events = {.done = on_query_done};
@@ -476,7 +462,7 @@ static void answer_question(const struct pageapi *api, int64_t user, struct str 
     if (r < 0)
         pageapi_answer_error(exchange, &err);
     else
-        pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
+        answer_json(exchange, 200, STR("{\"ok\":true}"));
 }
 
 /* ---- agents ---- */
@@ -519,7 +505,7 @@ static void answer_list(struct user_list *list, int result, struct exchange *exc
     if (result < 0)
         exchange_answer_error(exchange, result);
     else
-        pageapi_answer(exchange, 200, buf_view(list->text));
+        answer_json(exchange, 200, buf_view(list->text));
 }
 
 static void list_agent(void *data, const struct store_agent *agent)
@@ -628,7 +614,7 @@ static void add_agent(const struct pageapi *api, int64_t user, struct exchange *
     if (json_writer_finish(&json) < 0)
         exchange_answer_error(exchange, ERR_NO_MEMORY);
     else
-        pageapi_answer(exchange, 200, buf_view(&text));
+        answer_json(exchange, 200, buf_view(&text));
     secret_wipe(text.data, text.len);
 }
 
@@ -651,7 +637,7 @@ static void remove_agent(const struct pageapi *api, int64_t user, struct str id,
     if (r < 0)
         pageapi_answer_error(exchange, &err);
     else
-        pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
+        answer_json(exchange, 200, STR("{\"ok\":true}"));
 }
 
 /* ---- workspaces ---- */
@@ -668,7 +654,7 @@ static void stop_workspace(const struct pageapi *api, int64_t user, struct str i
         pageapi_answer_error(exchange, &err);
         return;
     }
-    pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
+    answer_json(exchange, 200, STR("{\"ok\":true}"));
 }
 
 /* ---- credentials ---- */
@@ -708,7 +694,7 @@ static void answer_sessions(const struct pageapi *api, const struct logins_who *
     if (r < 0)
         exchange_answer_error(exchange, r);
     else
-        pageapi_answer(exchange, 200, buf_view(&text));
+        answer_json(exchange, 200, buf_view(&text));
 }
 
 struct ending {
@@ -730,7 +716,7 @@ static void on_login_ended(void *context, int result)
     }
     /* Its page would go on hearing what happens; those of others come back. */
     board_end_streams(ending.api->board, ending.user);
-    pageapi_answer(ending.exchange, 200, STR("{\"ok\":true}"));
+    answer_json(ending.exchange, 200, STR("{\"ok\":true}"));
 }
 
 static void end_session(const struct pageapi *api, int64_t user, struct str id,
@@ -774,9 +760,9 @@ void pageapi_handle(const struct pageapi *api, struct exchange *exchange)
     int r;
 
     if (is_get && str_eq(path, STR("sign-in"))) {
-        pageapi_answer(exchange, 200,
-                       store_has_passwords(api->store) ? STR("{\"passwords\":true}")
-                                                       : STR("{\"passwords\":false}"));
+        answer_json(exchange, 200,
+                    store_has_passwords(api->store) ? STR("{\"passwords\":true}")
+                                                    : STR("{\"passwords\":false}"));
         return;
     }
     r = logins_who(api->logins, exchange, &who);
@@ -809,7 +795,7 @@ void pageapi_handle(const struct pageapi *api, struct exchange *exchange)
         answer_credentials(api, user, exchange);
     else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("credentials/"), &rest)) {
         store_remove_credential(api->store, user, rest);
-        pageapi_answer(exchange, 200, STR("{\"ok\":true}"));
+        answer_json(exchange, 200, STR("{\"ok\":true}"));
     } else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("workspaces/"), &rest))
         stop_workspace(api, user, rest, exchange);
     else if (str_eq(path, STR(COPIESAPI_PATH)) || str_starts_with(path, STR(COPIESAPI_PATH "/")))

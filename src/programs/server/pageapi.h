@@ -50,8 +50,7 @@ struct pageapi {
 /* An exchange_handler for everything below the prefix; the body was read. */
 void pageapi_handle(const struct pageapi *api, struct exchange *exchange);
 
-/* For the parts of it: an answer, an error, and the object of a body; NULL after an answer. */
-void pageapi_answer(struct exchange *exchange, int status, struct str body);
+/* For the parts of it: an error, and the object of a body; NULL after an answer. */
 void pageapi_answer_error(struct exchange *exchange, const struct err *err);
 const struct json_value *pageapi_read_body(struct arena *arena, struct exchange *exchange);
 
