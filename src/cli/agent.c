@@ -40,7 +40,7 @@ static const struct option list_options[AGENT_LIST_OPTIONS] = {
 };
 
 static const struct option_argument name_argument[AGENT_ARGUMENTS] = {
-    [AGENT_ARGUMENT_NAME] = {.name = "NAME", .type = OPTION_TEXT, .help = "a name for the agent"},
+    [AGENT_ARGUMENT_NAME] = {.name = "NAME", .type = OPTION_TEXT, .help = "the name of the agent"},
 };
 
 const struct option_command agent_commands[AGENT_COMMANDS] = {

@@ -13,7 +13,7 @@ const struct option hostfs_options[HOSTFS_OPTIONS] = {
     [HOSTFS_OPTION_ROOT] = {.name = "root", .type = OPTION_DIR, .help = "the tenant's directory"},
     [HOSTFS_OPTION_MEMORY] = {.name = "memory",
                               .help =
-                                  "keep the files in memory instead; they end with the process"},
+                                  "keep the files in memory instead; they are lost when it ends"},
     [HOSTFS_OPTION_TENANT] = {.name = "tenant",
                               .type = OPTION_TEXT,
                               .placeholder = "NAME",

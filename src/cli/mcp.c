@@ -164,7 +164,7 @@ const struct option mcp_options[MCP_OPTIONS] = {
                                  .choices = clients,
                                  .placeholder = "CLIENT",
                                  .group = "Clients",
-                                 .help = "print the settings with which this client uses the same "
+                                 .help = "print the settings that make this client use the same "
                                          "options, and exit"},
     [MCP_OPTION_INSTALL] = {.name = "install",
                             .type = OPTION_CHOICE,

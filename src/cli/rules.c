@@ -33,8 +33,8 @@ static const struct option list_options[RULES_LIST_OPTIONS] = {
 static const struct option add_options[RULES_ADD_OPTIONS] = {
     [RULES_ADD_COUNT_IN] = {.name = "count-in",
                             .type = OPTION_DIR,
-                            .help = "for paths: tell how many files in this folder the rule "
-                                    "touches (default: the current one)"},
+                            .help = "for paths: show how many files in this folder the rule "
+                                    "matches (default: the current one)"},
     [RULES_ADD_CWD] = {.name = "cwd",
                        .type = OPTION_DIR,
                        .help = "for commands: only in this folder or below"},
@@ -77,7 +77,8 @@ static const struct option_argument revoke_arguments[RULES_REVOKE_ARGUMENTS] = {
     [RULES_REVOKE_ARG_RULE] =
         {.name = "RULE",
          .type = OPTION_TEXT,
-         .help = "the rule's id or its beginning, or its match as 'rules list' shows it"},
+         .help =
+             "the rule's id or the first characters of it, or its match as 'rules list' shows it"},
 };
 
 /* As permission_mode_from() reads them. */

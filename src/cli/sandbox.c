@@ -13,11 +13,10 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
                             .choices = nets,
                             .fallback = "none",
                             .help = "none: only its own loopback; host: the host's network"},
-    [SANDBOX_OPTION_RO] =
-        {.name = "ro",
-         .type = OPTION_LIST,
-         .placeholder = "PATH",
-         .help = "make PATH readable that is not seen otherwise; repeatable or comma-separated"},
+    [SANDBOX_OPTION_RO] = {.name = "ro",
+                           .type = OPTION_LIST,
+                           .placeholder = "PATH",
+                           .help = "also make PATH readable; repeatable or comma-separated"},
     [SANDBOX_OPTION_RW] = {.name = "rw",
                            .type = OPTION_LIST,
                            .placeholder = "PATH",
@@ -142,7 +141,7 @@ static const struct option logs_options[SANDBOX_LOGS_OPTIONS] = {
     ASK_ROWS,
     [SANDBOX_LOGS_FOLLOW] = {.name = "follow",
                              .letter = 'f',
-                             .help = "go on until the commands that run have ended"},
+                             .help = "keep printing until all running commands have ended"},
 };
 
 static const struct option build_options[SANDBOX_BUILD_OPTIONS] = {
@@ -154,22 +153,25 @@ static const struct option build_options[SANDBOX_BUILD_OPTIONS] = {
 };
 
 static const struct option_argument rm_arguments[] = {
-    {.name = "SANDBOX", .type = OPTION_TEXT, .is_rest = true, .help = "its id, or its beginning"},
+    {.name = "SANDBOX",
+     .type = OPTION_TEXT,
+     .is_rest = true,
+     .help = "its id or the first characters of it"},
 };
 
 static const struct option_argument stats_arguments[] = {
     {.name = "SANDBOX",
      .type = OPTION_TEXT,
      .is_optional = true,
-     .help = "its id, or its beginning; without one: all"},
+     .help = "its id or the first characters of it (default: all)"},
 };
 
 static const struct option_argument logs_arguments[] = {
-    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id, or its beginning"},
+    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id or the first characters of it"},
     {.name = "EXECUTION",
      .type = OPTION_TEXT,
      .is_optional = true,
-     .help = "id of a command, or its beginning; without one: all that are kept"},
+     .help = "id of a command, or the first characters of it (default: all that are kept)"},
 };
 
 static const struct option_argument cp_arguments[] = {
@@ -178,7 +180,7 @@ static const struct option_argument cp_arguments[] = {
 };
 
 static const struct option_argument exec_arguments[] = {
-    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id, or its beginning"},
+    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id or the first characters of it"},
     {.name = "COMMAND",
      .type = OPTION_TEXT,
      .is_rest = true,
@@ -187,14 +189,17 @@ static const struct option_argument exec_arguments[] = {
 };
 
 static const struct option_argument image_arguments[] = {
-    {.name = "IMAGE", .type = OPTION_TEXT, .is_rest = true, .help = "its id, or its beginning"},
+    {.name = "IMAGE",
+     .type = OPTION_TEXT,
+     .is_rest = true,
+     .help = "its id or the first characters of it"},
 };
 
 static const struct option_argument step_arguments[] = {
     {.name = "STEP",
      .type = OPTION_TEXT,
      .is_rest = true,
-     .help = "one word each, like 'RUN make install'"},
+     .help = "one argument per step, like 'RUN make install'"},
 };
 
 const struct option_command sandbox_image_commands[SANDBOX_IMAGE_COMMANDS] = {
@@ -224,14 +229,15 @@ const struct option_command sandbox_commands[SANDBOX_COMMANDS] = {
                      .arguments = run_arguments,
                      .argument_count = array_size(run_arguments)},
     [SANDBOX_CHECK] = {.name = "check",
-                       .summary = "check whether this machine can create sandboxes, and why not"},
+                       .summary =
+                           "check whether this machine can create sandboxes, and if not, why"},
     [SANDBOX_SERVE] = SANDBOXD_COMMAND,
     [SANDBOX_CREATE] = {.name = "create",
                         .summary = "create a sandbox that stays, and print its id",
                         .options = create_options,
                         .option_count = SANDBOX_CREATE_OPTIONS},
     [SANDBOX_EXEC] = {.name = "exec",
-                      .summary = "run a command in such a sandbox and exit with its status",
+                      .summary = "run a command in a sandbox that exists, and exit with its status",
                       .options = exec_options,
                       .option_count = SANDBOX_EXEC_OPTIONS,
                       .arguments = exec_arguments,

@@ -21,19 +21,19 @@ const struct option sandboxd_options[SANDBOXD_OPTIONS] = {
                                        .min = 1,
                                        .max = 100000,
                                        .fallback = "1000",
-                                       .help = "how many sandboxes there may be"},
+                                       .help = "maximum number of sandboxes"},
     [SANDBOXD_OPTION_DISK_SIZE] = {.name = "disk-size",
                                    .type = OPTION_BYTES,
                                    .env = "GATEHOUSE_SANDBOX_DISK_SIZE",
                                    .min = 16 << 20,
                                    .max = INT64_C(1) << 44,
-                                   .help = "limit of the files of each new sandbox (as root, or "
-                                           "with --disk-in-memory); without it only the disk "
-                                           "limits them"},
+                                   .help =
+                                       "size limit of the files of each new sandbox; needs root "
+                                       "or --disk-in-memory (default: none)"},
     [SANDBOXD_OPTION_DISK_IN_MEMORY] = {.name = "disk-in-memory",
                                         .env = "GATEHOUSE_SANDBOX_DISK_IN_MEMORY",
-                                        .help = "keep the files of sandboxes in memory, limited; "
-                                                "they are gone when a sandbox stops"},
+                                        .help = "keep the files of sandboxes in memory, with a "
+                                                "limit; they are lost when a sandbox stops"},
     [SANDBOXD_OPTION_TOTAL_MEMORY] = {.name = "total-memory",
                                       .type = OPTION_BYTES,
                                       .env = "GATEHOUSE_SANDBOX_TOTAL_MEMORY",
@@ -76,15 +76,17 @@ const struct option sandboxd_options[SANDBOXD_OPTIONS] = {
                                    .choices = nets,
                                    .env = "GATEHOUSE_SANDBOX_BUILD_NET",
                                    .fallback = "none",
-                                   .help = "network of the steps of images; host: the host's, for "
-                                           "steps that download"},
+                                   .help =
+                                       "network access of the steps that build images; host for "
+                                       "steps that download"},
     [SANDBOXD_OPTION_PREVIEW_URL] = {.name = "preview-url",
                                      .type = OPTION_TEXT,
                                      .env = "GATEHOUSE_SANDBOX_PREVIEW_URL",
                                      .placeholder = "URL",
-                                     .help = "like https://preview.example: names below it lead "
-                                             "to ports of sandboxes, each with an origin of its "
-                                             "own (default: paths of the service do)"},
+                                     .help =
+                                         "serve ports of sandboxes at names below this one, like "
+                                         "https://preview.example, so that each has an origin of "
+                                         "its own (default: at paths of the service)"},
     [SANDBOXD_OPTION_ALLOW_WEAKER] = {.name = "allow-weaker",
                                       .env = "GATEHOUSE_SANDBOX_ALLOW_WEAKER",
                                       .help = "serve even if this machine cannot isolate as well "

@@ -47,8 +47,9 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                              "it has authenticated"},
     [SERVE_OPTION_CREATE_USERS] = {.name = "create-users",
                                    .env = "GATEHOUSE_CREATE_USERS",
-                                   .help = "add users that the proxy names and nobody knows; "
-                                           "without this they are refused"},
+                                   .help =
+                                       "add users that the proxy names and that do not exist yet; "
+                                       "without this, they are refused"},
     [SERVE_OPTION_TIMEOUT] = {.name = "timeout",
                               .type = OPTION_DURATION,
                               .env = "GATEHOUSE_CALL_TIMEOUT",
@@ -70,7 +71,7 @@ const struct option serve_options[SERVE_OPTIONS] = {
     [SERVE_OPTION_FS_MEMORY] = {.name = "fs-memory",
                                 .env = "GATEHOUSE_FS_MEMORY",
                                 .help = "keep the files of host.fs in memory, for the owner and "
-                                        "each --fs-tenant USER; they end with the server"},
+                                        "each --fs-tenant USER; they are lost when it stops"},
     [SERVE_OPTION_FS_MAX_FILE] = {.name = "fs-max-file-size",
                                   .type = OPTION_BYTES,
                                   .env = "GATEHOUSE_FS_MAX_FILE_SIZE",
@@ -90,7 +91,7 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                                .type = OPTION_PATH,
                                                .env = "GATEHOUSE_FS_TRANSPORT_KNOWN_HOSTS",
                                                .placeholder = "FILE",
-                                               .help = "host keys of servers of ssh and sftp, "
+                                               .help = "host keys of SSH and SFTP servers, "
                                                        "as in ~/.ssh/known_hosts"},
     [SERVE_OPTION_FS_TRANSPORT_CREDENTIALS] = {.name = "fs-transport-credentials",
                                                .type = OPTION_PATH,
@@ -100,7 +101,7 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                                        "servers (JSON), private to this user"},
     [SERVE_OPTION_NO_FS] = {.name = "no-fs",
                             .env = "GATEHOUSE_NO_FS",
-                            .help = "offer no files, whatever else says so"},
+                            .help = "offer no files, even if other options do"},
     [SERVE_OPTION_WORKSPACE] = {.name = "workspace",
                                 .type = OPTION_LIST,
                                 .env = "GATEHOUSE_WORKSPACE",
@@ -113,7 +114,7 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                      .min = 1000,
                                      .max = 24 * 60 * 60 * INT64_C(1000),
                                      .fallback = "15m",
-                                     .help = "end a workspace that was not used for so long"},
+                                     .help = "end a workspace that was not used for this long"},
     [SERVE_OPTION_COPIES] = {.name = "copies",
                              .env = "GATEHOUSE_COPIES",
                              .help = "show the copies of 'gatehouse workspace' on the owner's "

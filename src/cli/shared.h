@@ -62,7 +62,7 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
 
 #define SHARED_BROWSER_HEADLESS                                                                    \
     .name = "browser-headless", .env = "GATEHOUSE_BROWSER_HEADLESS", .fallback = "yes",            \
-    .group = "Consent", .help = "it opens no windows on your display"
+    .group = "Consent", .help = "run the browser without windows on your display"
 
 /* ---- commands ---- */
 

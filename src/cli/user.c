@@ -50,7 +50,7 @@ const struct option_command user_commands[USER_COMMANDS] = {
                      .arguments = name_argument,
                      .argument_count = USER_ARGUMENTS},
     [USER_REMOVE] = {.name = "remove",
-                     .summary = "remove a user with sessions, keys of agents and machine",
+                     .summary = "remove a user, with sessions, agent keys and machine",
                      .arguments = name_argument,
                      .argument_count = USER_ARGUMENTS},
 };

@@ -59,8 +59,9 @@ static const struct option apply_options[WORKSPACE_APPLY_OPTIONS] = {
     STATE_ROW,
     [WORKSPACE_APPLY_YES] = {.name = "yes", .letter = 'y', .help = "do not ask"},
     [WORKSPACE_APPLY_OVERWRITE] = {.name = "overwrite",
-                                   .help = "also where your own file has changed since the copy: "
-                                           "yours is replaced"},
+                                   .help =
+                                       "also replace files of yours that have changed since the "
+                                       "copy"},
 };
 
 static const struct option rm_options[WORKSPACE_RM_OPTIONS] = {
@@ -103,7 +104,7 @@ static const struct option_argument mcp_arguments[] = {
      .is_optional = true,
      .is_rest = true,
      .ends_options = true,
-     .help = "options of 'gatehouse mcp', behind a --"},
+     .help = "options of 'gatehouse mcp', after --"},
 };
 
 static const struct option_argument cp_arguments[] = {
@@ -148,7 +149,8 @@ const struct option_command workspace_commands[WORKSPACE_COMMANDS] = {
                       .arguments = sh_arguments,
                       .argument_count = array_size(sh_arguments)},
     [WORKSPACE_MCP] = {.name = "mcp",
-                       .summary = "give an MCP client the copy, as 'gatehouse mcp --write' does",
+                       .summary =
+                           "give an MCP client access to the copy, like 'gatehouse mcp --write'",
                        .options = workspace_shared_options,
                        .option_count = WORKSPACE_SHARED_OPTIONS,
                        .arguments = mcp_arguments,
@@ -172,7 +174,7 @@ const struct option_command workspace_commands[WORKSPACE_COMMANDS] = {
                          .arguments = changed_arguments,
                          .argument_count = array_size(changed_arguments)},
     [WORKSPACE_UNDO] = {.name = "undo",
-                        .summary = "take the last apply of a workspace back",
+                        .summary = "undo the last apply of a workspace",
                         .options = workspace_shared_options,
                         .option_count = WORKSPACE_SHARED_OPTIONS,
                         .arguments = name_arguments,
