@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by copies/apply.c and copies/back.c only. */
+/* Shared by copies/apply.c and copies/undo.c only. */
 #ifndef COPIES_APPLY_INTERNAL_H
 #define COPIES_APPLY_INTERNAL_H
 

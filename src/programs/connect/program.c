@@ -256,14 +256,14 @@ static bool is_taken(void *data)
     return program->console != NULL && console_is_taken(program->console);
 }
 
-static int open_notes(struct program *program, struct err *err)
+static int open_terminal_log(struct program *program, struct err *err)
 {
-    const struct notes_config config = {
+    const struct terminallog_config config = {
         .loop = program->loop, .out_fd = STDERR_FILENO, .is_taken = is_taken, .data = program};
-    int r = notes_new(&config, &program->notes, err);
+    int r = terminallog_new(&config, &program->terminal_log, err);
 
     if (r == 0)
-        program->log.fd = notes_fd(program->notes);
+        program->log.fd = terminallog_fd(program->terminal_log);
     return r;
 }
 
@@ -290,7 +290,7 @@ static int open_console(struct program *program, struct err *err)
             &program->console);
     if (r < 0)
         return err_set(err, r, "the terminal: %s", err_text(r));
-    return has_terminal && isatty(STDERR_FILENO) ? open_notes(program, err) : 0;
+    return has_terminal && isatty(STDERR_FILENO) ? open_terminal_log(program, err) : 0;
 }
 
 /* ---- terminals of `gatehouse ask` ---- */
@@ -377,7 +377,7 @@ static void close_all(struct program *program)
     noticeboard_close(&program->board);
     console_free(program->console);
     program->console = NULL;
-    notes_free(program->notes);
+    terminallog_free(program->terminal_log);
     program->log.fd = STDERR_FILENO;
     if (program->queue != NULL)
         question_queue_free(program->queue);

@@ -21,11 +21,11 @@
 #include "programs/connect/control.h"
 #include "programs/connect/gatewaysession.h"
 #include "programs/connect/logfile.h"
-#include "programs/connect/notes.h"
 #include "programs/connect/notify.h"
 #include "programs/connect/origins.h"
 #include "programs/connect/port.h"
 #include "programs/connect/savedsession.h"
+#include "programs/connect/terminallog.h"
 
 enum {
     PROGRAM_SIGNALS = 3,
@@ -79,7 +79,7 @@ struct program {
     struct noticeboard board;           /* of open questions of all programs of this user */
     struct asking_socket asking_socket; /* where terminals of `gatehouse ask` connect */
     struct asker *asker;
-    struct notes *notes; /* if the log and questions share a terminal */
+    struct terminal_log *terminal_log; /* if the log and questions share a terminal */
 
     struct attempt attempt;
     struct agreed agreed;

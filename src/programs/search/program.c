@@ -20,8 +20,8 @@
 #include "programs/search/filter.h"
 #include "programs/search/print.h"
 #include "programs/search/progress.h"
+#include "programs/search/query.h"
 #include "programs/search/searchplace.h"
-#include "programs/search/wish.h"
 #include "search/search.h"
 
 enum {
@@ -118,14 +118,14 @@ static struct str shown_directory(const struct search_spot *spot)
 
 /* ---- walls, then the search ---- */
 
-static int open_place(const struct option_values *values, const struct wish *wish,
+static int open_place(const struct option_values *values, const struct search_query *query,
                       struct search_place *place, struct err *err)
 {
     static const char *const here[] = {".", NULL};
     const struct search_place_config config = {
-        .paths = wish->paths.count > 0 ? wish->paths : (struct option_list){here, 1},
+        .paths = query->paths.count > 0 ? query->paths : (struct option_list){here, 1},
         .state_dir = options_text(values, SEARCH_OPTION_STATE_DIR),
-        .denied = wish->denied,
+        .denied = query->denied,
         .complain = complain,
     };
 
@@ -145,7 +145,7 @@ static int confine(const struct search_place *place, struct err *err)
 /* One search of a command line, which may have several places. */
 struct searching {
     const struct option_values *values;
-    const struct wish *wish;
+    const struct search_query *query;
     struct file_filter filter;
     const struct pattern *pattern; /* NULL: files by name */
     bool has_names;
@@ -206,8 +206,8 @@ static int print(struct searching *searching, const struct search_spot *spot,
     const struct option_values *values = searching->values;
     const struct print_view view = {
         .result = result,
-        .regex = searching->wish->regex,
-        .ignores_case = searching->wish->ignores_case,
+        .regex = searching->query->regex,
+        .ignores_case = searching->query->ignores_case,
         .directory = shown_directory(spot),
         .is_of_files = is_of_files(values),
         .is_only_counted = is_counted(values),
@@ -253,17 +253,17 @@ static int print(struct searching *searching, const struct search_spot *spot,
 }
 
 /* Returns the exit status, or an error. */
-static int search(const struct option_values *values, const struct wish *wish,
+static int search(const struct option_values *values, const struct search_query *query,
                   const struct search_place *place, struct arena *arena, struct err *err)
 {
     cleanup_pattern struct pattern *pattern = NULL;
-    const struct pattern_options options = {.is_regex = wish->is_regex,
-                                            .ignores_case = wish->ignores_case};
-    bool is_one_file = wish->paths.count == 1 && place->spots[0].file.len > 0;
-    struct searching searching = {.values = values, .wish = wish, .status = EXIT_NOT_FOUND};
-    int r =
-        filter_make(arena, wish->globs, wish->types, is_of_files(values) ? wish->pattern.ptr : NULL,
-                    wish->ignores_case, &searching.filter, err);
+    const struct pattern_options options = {.is_regex = query->is_regex,
+                                            .ignores_case = query->ignores_case};
+    bool is_one_file = query->paths.count == 1 && place->spots[0].file.len > 0;
+    struct searching searching = {.values = values, .query = query, .status = EXIT_NOT_FOUND};
+    int r = filter_make(arena, query->globs, query->types,
+                        is_of_files(values) ? query->pattern.ptr : NULL, query->ignores_case,
+                        &searching.filter, err);
 
     if (r < 0)
         return r;
@@ -272,7 +272,7 @@ static int search(const struct option_values *values, const struct wish *wish,
     searching.filter.shows_hidden = options_is_on(values, SEARCH_OPTION_HIDDEN) ||
                                     options_times(values, SEARCH_OPTION_UNRESTRICTED) > 1;
     if (!is_of_files(values))
-        r = pattern_compile(wish->pattern, &options, &pattern, err);
+        r = pattern_compile(query->pattern, &options, &pattern, err);
     searching.pattern = pattern;
     for (size_t i = 0; r == 0 && i < place->spot_count; i++) {
         cleanup_search_result struct search_result result = {.total = 0};
@@ -299,20 +299,20 @@ static int run(const struct option_values *values, struct arena *arena, struct e
 {
     struct search_place place = {.state = {.audit_dir_fd = -1}};
     bool is_missing = false;
-    struct wish wish;
-    int r = wish_make(arena, values, &wish, err);
+    struct search_query query;
+    int r = query_make(arena, values, &query, err);
 
     if (r < 0)
         return r;
     cancel_init(&stop, &clock_system, CANCEL_NO_DEADLINE);
     stop_watch(&stop);
-    r = open_place(values, &wish, &place, err);
+    r = open_place(values, &query, &place, err);
     if (r >= 0) {
         is_missing = r > 0;
         r = confine(&place, err);
     }
     if (r == 0)
-        r = search(values, &wish, &place, arena, err);
+        r = search(values, &query, &place, arena, err);
     /* As grep: one that is missing is an error, unless something was found and nothing is said. */
     if (r >= 0 && is_missing && !(r == EXIT_FOUND && options_is_on(values, SEARCH_OPTION_QUIET)))
         r = EXIT_ERROR;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What logins.c and entering.c share. */
+/* What logins.c and signin.c share. */
 #ifndef PROGRAMS_SERVER_LOGINS_INTERNAL_H
 #define PROGRAMS_SERVER_LOGINS_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/search/wish.h"
+#include "programs/search/query.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -125,30 +125,30 @@ static bool has_capital(struct option_list patterns)
 }
 
 static int make_pattern(struct arena *arena, const struct option_values *values,
-                        struct option_list patterns, struct wish *wish, struct err *err)
+                        struct option_list patterns, struct search_query *query, struct err *err)
 {
     int r = 0;
 
     if (options_is_on(values, SEARCH_OPTION_ONLY_MATCHING))
-        r = make_regex(arena, values, patterns, &wish->regex, err);
+        r = make_regex(arena, values, patterns, &query->regex, err);
     if (r < 0)
         return r;
-    wish->ignores_case =
+    query->ignores_case =
         options_is_on(values, SEARCH_OPTION_IGNORE_CASE) ||
         (options_is_on(values, SEARCH_OPTION_SMART_CASE) && !has_capital(patterns));
     if (options_is_on(values, SEARCH_OPTION_CASE_SENSITIVE))
-        wish->ignores_case = false;
+        query->ignores_case = false;
     /* One as it was given can be found faster. */
     if (options_is_on(values, SEARCH_OPTION_FILES) ||
         (patterns.count == 1 && !options_is_on(values, SEARCH_OPTION_LINE) &&
          !options_is_on(values, SEARCH_OPTION_WORD) &&
          !options_is_on(values, SEARCH_OPTION_INVERT))) {
-        wish->pattern = str_from(patterns.items[0]);
-        wish->is_regex = !options_is_on(values, SEARCH_OPTION_LITERAL);
+        query->pattern = str_from(patterns.items[0]);
+        query->is_regex = !options_is_on(values, SEARCH_OPTION_LITERAL);
         return 0;
     }
-    wish->is_regex = true;
-    return make_regex(arena, values, patterns, &wish->pattern, err);
+    query->is_regex = true;
+    return make_regex(arena, values, patterns, &query->pattern, err);
 }
 
 /* ---- globs ---- */
@@ -188,8 +188,8 @@ static int find_types(struct arena *arena, struct option_list names, struct opti
 }
 
 /* Those with ! are denied like those of --deny. */
-static int sort_globs(struct arena *arena, const struct option_values *values, struct wish *wish,
-                      struct err *err)
+static int sort_globs(struct arena *arena, const struct option_values *values,
+                      struct search_query *query, struct err *err)
 {
     struct option_list given = options_list(values, SEARCH_OPTION_GLOB);
     struct option_list denied = options_list(values, SEARCH_OPTION_DENY);
@@ -209,16 +209,16 @@ static int sort_globs(struct arena *arena, const struct option_values *values, s
     for (size_t i = 0; i < denied.count; i++)
         unwanted[unwanted_count++] = denied.items[i];
     wanted[wanted_count] = unwanted[unwanted_count] = NULL;
-    wish->globs = (struct option_list){wanted, wanted_count};
-    wish->denied = unwanted;
+    query->globs = (struct option_list){wanted, wanted_count};
+    query->denied = unwanted;
     return 0;
 }
 
-int wish_make(struct arena *arena, const struct option_values *values, struct wish *out_wish,
-              struct err *err)
+int query_make(struct arena *arena, const struct option_values *values,
+               struct search_query *out_query, struct err *err)
 {
     struct option_list patterns = options_list(values, SEARCH_OPTION_REGEXP);
-    struct wish wish = {.is_regex = false};
+    struct search_query query = {.is_regex = false};
     size_t first = patterns.count > 0 ? 0 : 1;
     int r;
 
@@ -228,13 +228,13 @@ int wish_make(struct arena *arena, const struct option_values *values, struct wi
         return err_set(err, ERR_INVALID_OPTION, "--files takes a glob as its argument, not -e");
     if (patterns.count == 0)
         patterns = (struct option_list){values->arguments, 1};
-    wish.paths = (struct option_list){values->arguments + first, values->argument_count - first};
-    r = make_pattern(arena, values, patterns, &wish, err);
+    query.paths = (struct option_list){values->arguments + first, values->argument_count - first};
+    r = make_pattern(arena, values, patterns, &query, err);
     if (r == 0)
-        r = find_types(arena, options_list(values, SEARCH_OPTION_TYPE), &wish.types, err);
+        r = find_types(arena, options_list(values, SEARCH_OPTION_TYPE), &query.types, err);
     if (r == 0)
-        r = sort_globs(arena, values, &wish, err);
+        r = sort_globs(arena, values, &query, err);
     if (r == 0)
-        *out_wish = wish;
+        *out_query = query;
     return r;
 }

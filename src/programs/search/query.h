@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a search is for: the pattern and the globs that the options of a command line stand for. */
-#ifndef PROGRAMS_SEARCH_WISH_H
-#define PROGRAMS_SEARCH_WISH_H
+#ifndef PROGRAMS_SEARCH_QUERY_H
+#define PROGRAMS_SEARCH_QUERY_H
 
 #include "base/arena.h"
 #include "base/options/options.h"
 #include "base/str.h"
 
-struct wish {
+struct search_query {
     struct str pattern; /* with --files a glob */
     bool is_regex;
     bool ignores_case;
@@ -19,7 +19,7 @@ struct wish {
 };
 
 /* Everything lives in the arena or points into the values. ERR_INVALID_OPTION. */
-int wish_make(struct arena *arena, const struct option_values *values, struct wish *out_wish,
-              struct err *err);
+int query_make(struct arena *arena, const struct option_values *values,
+               struct search_query *out_query, struct err *err);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "loop/timer.h"
-#include "programs/connect/notes.h"
+#include "programs/connect/terminallog.h"
 
 enum {
     NAME_BYTES = 64,
@@ -21,13 +21,13 @@ enum {
 };
 
 static struct loop *loop;
-static struct notes *notes;
+static struct terminal_log *terminal_log;
 static int master_fd;
 static int terminal_fd;
 static bool is_question_there;
 static char shown[1 << 20];
 static size_t shown_bytes;
-static struct timer turn; /* what notes wait for keeps no loop alone */
+static struct timer turn; /* what the log waits for keeps no loop alone */
 
 static void on_turn(void *data)
 {
@@ -42,7 +42,7 @@ static bool is_taken(void *data)
 
 static int set_up(void **state)
 {
-    struct notes_config config = {.is_taken = is_taken};
+    struct terminallog_config config = {.is_taken = is_taken};
     char name[NAME_BYTES];
 
     (void)state;
@@ -60,14 +60,14 @@ static int set_up(void **state)
     timer_start_repeating(&turn, 1);
     config.loop = loop;
     config.out_fd = terminal_fd;
-    assert_int_equal(notes_new(&config, &notes, NULL), 0);
+    assert_int_equal(terminallog_new(&config, &terminal_log, NULL), 0);
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    notes_free(notes);
+    terminallog_free(terminal_log);
     timer_stop(&turn);
     loop_free(loop);
     close(terminal_fd);
@@ -79,10 +79,10 @@ static void say(const char *text, size_t len)
 {
     int left;
 
-    assert_int_equal(write(notes_fd(notes), text, len), (ssize_t)len);
+    assert_int_equal(write(terminallog_fd(terminal_log), text, len), (ssize_t)len);
     do {
         loop_run_once(loop);
-        assert_int_equal(ioctl(notes_fd(notes), FIONREAD, &left), 0);
+        assert_int_equal(ioctl(terminallog_fd(terminal_log), FIONREAD, &left), 0);
     } while (left > 0);
 }
 

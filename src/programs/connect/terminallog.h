@@ -3,8 +3,8 @@
  * The log on a terminal that also shows questions: lines come over a pipe, from this program and
  * from those it starts, and are held back while a question is on screen.
  */
-#ifndef PROGRAMS_CONNECT_NOTES_H
-#define PROGRAMS_CONNECT_NOTES_H
+#ifndef PROGRAMS_CONNECT_TERMINALLOG_H
+#define PROGRAMS_CONNECT_TERMINALLOG_H
 
 #include <stdbool.h>
 
@@ -12,13 +12,13 @@
 #include "loop/loop.h"
 
 enum {
-    NOTES_MAX_BYTES = 256 << 10, /* of waiting lines; further ones are counted and reported */
-    NOTES_LOOK_MS = 100,         /* between checks whether the terminal is free */
+    TERMINALLOG_MAX_BYTES = 256 << 10, /* of waiting lines; further ones are counted and reported */
+    TERMINALLOG_LOOK_MS = 100,         /* between checks whether the terminal is free */
 };
 
-struct notes;
+struct terminal_log;
 
-struct notes_config {
+struct terminallog_config {
     struct loop *loop;
     int out_fd; /* owned by the caller */
     /* Whether a question is on screen. */
@@ -26,13 +26,14 @@ struct notes_config {
     void *data;
 };
 
-int notes_new(const struct notes_config *config, struct notes **out_notes, struct err *err);
+int terminallog_new(const struct terminallog_config *config, struct terminal_log **out_log,
+                    struct err *err);
 /* Writes the waiting lines, as far as the terminal accepts them. */
-void notes_free(struct notes *notes);
+void terminallog_free(struct terminal_log *log);
 
 /*
  * The fd to write lines to. Does not block: lines are lost if they come faster than they are read.
  */
-int notes_fd(const struct notes *notes);
+int terminallog_fd(const struct terminal_log *log);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How somebody comes in: by a link that works once, or by name and password. */
+/* Signing in: by a link that works once, or by name and password. */
 #include "programs/server/logins_internal.h"
 
 #include <stdio.h>
@@ -32,8 +32,8 @@ static void answer_text(struct exchange *exchange, int status, struct str text)
                                                     .part_count = 1});
 }
 
-/* Somebody who comes in, while the store or a worker is busy with that. */
-struct entering {
+/* Somebody who signs in, while the store or a worker is busy with that. */
+struct signin {
     struct logins *logins;
     struct exchange *exchange;
     bool is_link;
@@ -44,106 +44,105 @@ struct entering {
     char cookie[COOKIE_BYTES];
 };
 
-static void free_entering(struct entering *entering)
+static void free_signin(struct signin *signin)
 {
-    secret_wipe(entering, sizeof(*entering));
-    free(entering);
+    secret_wipe(signin, sizeof(*signin));
+    free(signin);
 }
 
-static struct entering *new_entering(struct logins *logins, struct exchange *exchange)
+static struct signin *new_signin(struct logins *logins, struct exchange *exchange)
 {
-    struct entering *entering = calloc(1, sizeof(*entering));
+    struct signin *signin = calloc(1, sizeof(*signin));
     struct str browser = STR_EMPTY;
     size_t len = 0;
 
-    if (entering == NULL)
+    if (signin == NULL)
         return NULL;
-    entering->logins = logins;
-    entering->exchange = exchange;
-    entering->login.created_ms = loop_wall_ms(logins->loop);
-    proxies_client(logins->proxies, exchange, entering->login.address);
-    if (logins_find_who(logins, exchange, &entering->before) < 0)
-        entering->before.login = 0;
+    signin->logins = logins;
+    signin->exchange = exchange;
+    signin->login.created_ms = loop_wall_ms(logins->loop);
+    proxies_client(logins->proxies, exchange, signin->login.address);
+    if (logins_find_who(logins, exchange, &signin->before) < 0)
+        signin->before.login = 0;
     http_header(exchange_request(exchange), STR("User-Agent"), &browser);
-    for (size_t i = 0; i < browser.len && len < sizeof(entering->login.browser) - 1; i++)
+    for (size_t i = 0; i < browser.len && len < sizeof(signin->login.browser) - 1; i++)
         if (browser.ptr[i] >= ' ' && browser.ptr[i] <= '~')
-            entering->login.browser[len++] = browser.ptr[i];
-    return entering;
+            signin->login.browser[len++] = browser.ptr[i];
+    return signin;
 }
 
-static void note_entering(const struct entering *entering, int result)
+static void note_signin(const struct signin *signin, int result)
 {
-    serveraudit_write(entering->logins->audit,
+    serveraudit_write(signin->logins->audit,
                       &(struct serveraudit_note){.operation = AUTHORITY_OP_SIGN_IN,
-                                                 .user = str_from(entering->name),
-                                                 .what = str_from(entering->login.browser),
-                                                 .how = entering->is_link ? "link" : "password",
-                                                 .from = entering->login.address,
+                                                 .user = str_from(signin->name),
+                                                 .what = str_from(signin->login.browser),
+                                                 .how = signin->is_link ? "link" : "password",
+                                                 .from = signin->login.address,
                                                  .error = result});
 }
 
-static void answer_entered(const struct entering *entering, int result)
+static void answer_signin(const struct signin *signin, int result)
 {
     const struct http_field fields[] = {
-        {STR("Set-Cookie"), str_from(entering->cookie)},
+        {STR("Set-Cookie"), str_from(signin->cookie)},
         {STR("Location"), STR("/")},
         {STR("Cache-Control"), STR("no-store")},
         {STR("Referrer-Policy"), STR("no-referrer")},
     };
 
     /* Somebody opens the link again who is signed in by it: the page is what they want. */
-    if (result == ERR_UNAUTHORIZED && entering->is_link && entering->before.login != 0)
-        exchange_answer(entering->exchange,
+    if (result == ERR_UNAUTHORIZED && signin->is_link && signin->before.login != 0)
+        exchange_answer(signin->exchange,
                         &(struct http_answer){.status = 303,
                                               .fields = fields + 1,
                                               .field_count = array_size(fields) - 1});
-    else if (result == ERR_UNAUTHORIZED && entering->is_link)
-        answer_text(entering->exchange, 403,
+    else if (result == ERR_UNAUTHORIZED && signin->is_link)
+        answer_text(signin->exchange, 403,
                     STR("This login link was used before or has expired. For another one, run "
                         "`gatehouse user login-link`.\n"));
     else if (result == ERR_UNAUTHORIZED)
-        logins_refuse(entering->exchange, result, "Wrong name or password.",
+        logins_refuse(signin->exchange, result, "Wrong name or password.",
                       (struct http_field){STR_EMPTY, STR_EMPTY});
     else if (result < 0)
-        exchange_answer_error(entering->exchange, result);
-    else if (entering->is_link)
-        exchange_answer(entering->exchange,
-                        &(struct http_answer){
-                            .status = 303, .fields = fields, .field_count = array_size(fields)});
+        exchange_answer_error(signin->exchange, result);
+    else if (signin->is_link)
+        exchange_answer(signin->exchange, &(struct http_answer){.status = 303,
+                                                                .fields = fields,
+                                                                .field_count = array_size(fields)});
     else
-        answer_json_with(entering->exchange, 200, fields[0], STR("{\"ok\":true}"));
+        answer_json_with(signin->exchange, 200, fields[0], STR("{\"ok\":true}"));
 }
 
-static void on_entered(void *context, int result)
+static void on_signed_in(void *context, int result)
 {
-    struct entering *entering = context;
+    struct signin *signin = context;
 
     /* The browser forgets its old cookie, so nobody could end that login. */
-    if (result == 0 && entering->before.login != 0)
-        store_end_login(entering->logins->store, entering->before.user, entering->before.login,
-                        NULL, NULL);
-    note_entering(entering, result);
-    answer_entered(entering, result);
-    free_entering(entering);
+    if (result == 0 && signin->before.login != 0)
+        store_end_login(signin->logins->store, signin->before.user, signin->before.login, NULL,
+                        NULL);
+    note_signin(signin, result);
+    answer_signin(signin, result);
+    free_signin(signin);
 }
 
 /* Whoever it is has proved it. */
-static void enter(struct entering *entering)
+static void sign_in(struct signin *signin)
 {
-    struct logins *logins = entering->logins;
+    struct logins *logins = signin->logins;
     char secret[6 + LOGINS_TOKEN_CHARS + 1] = "ghses_";
     unsigned char digest[SHA256_BYTES];
 
     rand_token(secret + 6, LOGINS_TOKEN_CHARS);
     sha256_of(str_from(secret), digest);
-    snprintf(entering->cookie, sizeof(entering->cookie),
+    snprintf(signin->cookie, sizeof(signin->cookie),
              "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
              logins->is_secure ? LOGINS_SECURE_COOKIE : LOGINS_COOKIE, secret, COOKIE_SECONDS,
              logins->is_secure ? "; Secure" : "");
     secret_wipe(secret, sizeof(secret));
-    store_add_login(logins->store, digest, &entering->login,
-                    entering->password[0] != '\0' ? entering->password : NULL, on_entered,
-                    entering);
+    store_add_login(logins->store, digest, &signin->login,
+                    signin->password[0] != '\0' ? signin->password : NULL, on_signed_in, signin);
 }
 
 /* ---- by a link ---- */
@@ -151,9 +150,9 @@ static void enter(struct entering *entering)
 static void on_link_used(void *context, int result)
 {
     if (result < 0)
-        on_entered(context, result);
+        on_signed_in(context, result);
     else
-        enter(context);
+        sign_in(context);
 }
 
 void logins_enter(struct logins *logins, struct exchange *exchange)
@@ -162,7 +161,7 @@ void logins_enter(struct logins *logins, struct exchange *exchange)
     const struct str name = STR("token=");
     struct str token = str_slice(request->query, name.len, request->query.len);
     unsigned char digest[SHA256_BYTES];
-    struct entering *entering;
+    struct signin *signin;
     struct store_user user;
     int r = ERR_UNAUTHORIZED;
 
@@ -171,27 +170,26 @@ void logins_enter(struct logins *logins, struct exchange *exchange)
         answer_text(exchange, 200, STR_EMPTY);
         return;
     }
-    entering = new_entering(logins, exchange);
-    if (entering == NULL) {
+    signin = new_signin(logins, exchange);
+    if (signin == NULL) {
         exchange_answer_error(exchange, ERR_NO_MEMORY);
         return;
     }
-    entering->is_link = true;
+    signin->is_link = true;
     sha256_of(token, digest);
     if (str_starts_with(request->query, name) && token.len <= SECRET_MAX_BYTES)
-        r = store_find_link(logins->store, digest, loop_wall_ms(logins->loop),
-                            &entering->login.user);
+        r = store_find_link(logins->store, digest, loop_wall_ms(logins->loop), &signin->login.user);
     if (r == ERR_UNAUTHORIZED && !logins_admit_stranger(logins, exchange, false)) {
-        note_entering(entering, ERR_RATE_LIMITED);
-        free_entering(entering);
+        note_signin(signin, ERR_RATE_LIMITED);
+        free_signin(signin);
         return;
     }
-    if (r == 0 && store_get_user(logins->store, entering->login.user, &user) == 0)
-        snprintf(entering->name, sizeof(entering->name), "%s", user.name);
+    if (r == 0 && store_get_user(logins->store, signin->login.user, &user) == 0)
+        snprintf(signin->name, sizeof(signin->name), "%s", user.name);
     if (r < 0)
-        on_entered(entering, r);
+        on_signed_in(signin, r);
     else
-        store_use_link(logins->store, digest, on_link_used, entering);
+        store_use_link(logins->store, digest, on_link_used, signin);
 }
 
 /* ---- by a password ---- */
@@ -219,46 +217,46 @@ static void free_checking(void *data)
 
 static void on_checked(void *context, int result, void *data)
 {
-    struct entering *entering = context;
-    struct logins *logins = entering->logins;
+    struct signin *signin = context;
+    struct logins *logins = signin->logins;
     char space[ADDRESS_IP_BYTES];
 
     (void)data;
     if (result < 0) {
-        on_entered(entering, result);
+        on_signed_in(signin, result);
         return;
     }
-    throttle_give_back(logins->names, str_from(entering->name));
-    throttle_give_back(logins->addresses, proxies_network(entering->login.address, space));
-    enter(entering);
+    throttle_give_back(logins->names, str_from(signin->name));
+    throttle_give_back(logins->addresses, proxies_network(signin->login.address, space));
+    sign_in(signin);
 }
 
-static void check(struct entering *entering, const struct secret *password)
+static void check(struct signin *signin, const struct secret *password)
 {
     struct checking *checking = calloc(1, sizeof(*checking));
     struct worker_job job = {.run = run_check,
                              .done = on_checked,
                              .free_data = free_checking,
                              .data = checking,
-                             .context = entering,
+                             .context = signin,
                              .timeout_ms = WORKER_NO_DEADLINE};
     uint64_t id;
     int r = ERR_NO_MEMORY;
 
     if (checking != NULL) {
         checking->password = *password;
-        checking->has_hash = entering->password[0] != '\0';
-        memcpy(checking->hash, entering->password, sizeof(checking->hash));
-        r = worker_submit(entering->logins->pool, &job, &id);
+        checking->has_hash = signin->password[0] != '\0';
+        memcpy(checking->hash, signin->password, sizeof(checking->hash));
+        r = worker_submit(signin->logins->pool, &job, &id);
         if (r < 0)
             free_checking(checking);
     }
     if (r < 0)
-        on_entered(entering, r);
+        on_signed_in(signin, r);
 }
 
 /* False after an answer. */
-static bool read_attempt(struct exchange *exchange, struct entering *entering,
+static bool read_attempt(struct exchange *exchange, struct signin *signin,
                          struct secret *out_password)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
@@ -271,7 +269,7 @@ static bool read_attempt(struct exchange *exchange, struct entering *entering,
                    json_get_str(body, STR("password"), &password) &&
                    secret_set(out_password, password) == 0;
 
-    snprintf(entering->name, sizeof(entering->name), "%.*s", STR_ARG(name));
+    snprintf(signin->name, sizeof(signin->name), "%.*s", STR_ARG(name));
     if (!is_read)
         logins_refuse(exchange, ERR_INVALID_REQUEST, "Give a name and a password.",
                       (struct http_field){STR_EMPTY, STR_EMPTY});
@@ -279,21 +277,21 @@ static bool read_attempt(struct exchange *exchange, struct entering *entering,
 }
 
 /* Counts before the password is checked: those who try at the same time count, too. */
-static bool may_try(const struct entering *entering, int64_t *out_wait_ms)
+static bool may_try(const struct signin *signin, int64_t *out_wait_ms)
 {
-    struct logins *logins = entering->logins;
+    struct logins *logins = signin->logins;
     int64_t now_ms = loop_now_ms(logins->loop);
     char space[ADDRESS_IP_BYTES];
-    struct str network = proxies_network(entering->login.address, space);
+    struct str network = proxies_network(signin->login.address, space);
 
     return throttle_take(logins->addresses, network, now_ms, out_wait_ms) &&
-           throttle_take(logins->names, str_from(entering->name), now_ms, out_wait_ms);
+           throttle_take(logins->names, str_from(signin->name), now_ms, out_wait_ms);
 }
 
 void logins_sign_in(struct logins *logins, struct exchange *exchange)
 {
     cleanup_secret struct secret password = SECRET_INIT;
-    struct entering *entering;
+    struct signin *signin;
     struct store_user user;
     int64_t wait_ms;
 
@@ -302,24 +300,24 @@ void logins_sign_in(struct logins *logins, struct exchange *exchange)
         exchange_answer_error(exchange, ERR_ORIGIN_DENIED);
         return;
     }
-    entering = new_entering(logins, exchange);
-    if (entering == NULL) {
+    signin = new_signin(logins, exchange);
+    if (signin == NULL) {
         exchange_answer_error(exchange, ERR_NO_MEMORY);
         return;
     }
-    if (!read_attempt(exchange, entering, &password)) {
-        free_entering(entering);
+    if (!read_attempt(exchange, signin, &password)) {
+        free_signin(signin);
         return;
     }
-    if (!may_try(entering, &wait_ms)) {
-        note_entering(entering, ERR_RATE_LIMITED);
+    if (!may_try(signin, &wait_ms)) {
+        note_signin(signin, ERR_RATE_LIMITED);
         logins_refuse_for_now(exchange, wait_ms);
-        free_entering(entering);
+        free_signin(signin);
         return;
     }
-    if (store_find_user(logins->store, str_from(entering->name), &user) == 0 && user.has_password) {
-        entering->login.user = user.id;
-        memcpy(entering->password, user.password, sizeof(entering->password));
+    if (store_find_user(logins->store, str_from(signin->name), &user) == 0 && user.has_password) {
+        signin->login.user = user.id;
+        memcpy(signin->password, user.password, sizeof(signin->password));
     }
-    check(entering, &password);
+    check(signin, &password);
 }
