@@ -107,6 +107,11 @@ class Layers(Case):
         self.include("src/base/err.c", "#include HIDDEN_HEADER")
         self.complains("src/base/err.c:5:")
 
+    def test_a_name_of_two_structs(self):
+        self.write("src/base/err.h", header("BASE_ERR_H", "struct call {\n    int code;\n};"))
+        self.write("src/loop/loop.h", header("LOOP_LOOP_H", "struct call;\nstruct call {\n    int id;\n};"))
+        self.complains("src/loop/loop.h:5: struct call is also the name of something in src/base/err.h")
+
     def test_a_library_in_the_wrong_layer(self):
         self.include("src/base/err.c", "#include <uv.h>")
         self.complains("src/base/err.c:5: <uv.h>: only loop, net")
