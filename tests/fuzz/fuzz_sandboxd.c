@@ -245,6 +245,12 @@ int room_delete(struct room_keeper *keeper, const char *id, room_done *done, voi
     return ERR_BUSY;
 }
 
+int room_freeze_system(struct room_keeper *keeper, const char *id, const char *layer,
+                       room_done *done, void *data)
+{
+    return room_freeze(keeper, id, layer, done, data);
+}
+
 int room_freeze(struct room_keeper *keeper, const char *id, const char *layer, room_done *done,
                 void *data)
 {

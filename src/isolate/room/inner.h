@@ -20,6 +20,8 @@ enum { ROOM_MAX_TREES = ROOM_TREE_LAYERS + ROOM_MAX_LAYERS };
 #define ROOM_UPPER_USR  "usr"
 #define ROOM_WORK_ROOT  "work"
 #define ROOM_WORK_USR   "workusr"
+/* In a layer instead of those: all that rooms over it see. */
+#define ROOM_OWN_SYSTEM "system"
 /* In the directory of a room with limited disk space: a file system with those. */
 #define ROOM_DISK       "disk"
 
@@ -42,6 +44,7 @@ struct room_birth {
     bool is_ahead;        /* built before anybody wants it: its socket comes later */
     bool has_disk;        /* its own files are in a file system of their own */
     bool has_usr_overlay; /* else the host's /usr, read-only */
+    bool has_system;      /* its lowest layer is one: nothing of the host's is below it */
     bool is_build;        /* its files become a layer */
     uint64_t disk_bytes;
     enum room_network network;

@@ -174,6 +174,7 @@ static bool has_disk(const struct keeper *keeper, const char *id)
 static void take_freeze(struct keeper *keeper, const struct room_ask *ask)
 {
     struct stat about;
+    int r = 0;
 
     if (!room_is_name(ask->id) || !room_is_name(ask->layer))
         answer_call(keeper, ask->number, ERR_INVALID_ARGUMENT, "not a valid name");
@@ -184,6 +185,8 @@ static void take_freeze(struct keeper *keeper, const struct room_ask *ask)
     else if (has_disk(keeper, ask->id))
         answer_call(keeper, ask->number, ERR_UNSUPPORTED,
                     "a sandbox with limited disk space cannot become a layer");
+    else if (ask->is_system && (r = keep_only_system(keeper, ask->id)) != 0)
+        answer_call(keeper, ask->number, err_from_errno(r), err_errno_text(r));
     else if (renameat2(keeper->rooms, ask->id, keeper->layers, ask->layer, RENAME_NOREPLACE) < 0)
         answer_call(keeper, ask->number, err_from_errno(errno), err_errno_text(errno));
     else

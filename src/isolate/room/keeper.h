@@ -110,6 +110,9 @@ void keep_drop_fresh(struct keeper *keeper, unsigned number);
 /* The room's own files: a directory with a part for each overlay. */
 int keep_open_own(struct keeper *keeper, const char *id, struct room_birth *birth, struct err *err);
 
+/* Keeps only ROOM_SYSTEM of the files of a room that does not run. 0 or an errno value. */
+int keep_only_system(struct keeper *keeper, const char *id);
+
 /*
  * Whether the directory is one of keepers who had the same range, or nothing is in it yet. Negative
  * if it was made with another range.

@@ -230,6 +230,23 @@ int keep_open_own(struct keeper *keeper, const char *id, struct room_birth *birt
     return steal_fd(&own);
 }
 
+int keep_only_system(struct keeper *keeper, const char *id)
+{
+    static const char *const parts[] = {ROOM_UPPER_ROOT, ROOM_UPPER_USR, ROOM_WORK_ROOT,
+                                        ROOM_WORK_USR};
+    cleanup_fd int own = keep_open_folder(keeper->rooms, id);
+    cleanup_fd int root = own >= 0 ? keep_open_folder(own, ROOM_UPPER_ROOT) : -1;
+    /* What is renamed is a directory, not a link that the room has put there. */
+    cleanup_fd int system = root >= 0 ? keep_open_folder(root, &ROOM_SYSTEM[1]) : -1;
+    int r = 0;
+
+    if (system < 0 || renameat2(root, &ROOM_SYSTEM[1], own, ROOM_OWN_SYSTEM, RENAME_NOREPLACE) < 0)
+        return errno;
+    for (size_t i = 0; i < array_size(parts) && r == 0; i++)
+        r = keep_throw_away(keeper, own, parts[i]);
+    return r;
+}
+
 /* ---- The beginning ---- */
 
 int keep_open_directory(struct keeper *keeper, const char *path, struct err *err)

@@ -58,6 +58,7 @@ static int find_layers(const struct keeper *keeper, const struct room_ask *ask,
             return err_set_field(err, ERR_NOT_FOUND, "layer", "there is no layer %.80s",
                                  layers[i - 1]);
         birth->trees[birth->tree_count++] = layer;
+        birth->has_system = i == 1 && keep_has_name(layer, ROOM_OWN_SYSTEM);
     }
     return 0;
 }

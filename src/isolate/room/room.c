@@ -661,16 +661,28 @@ int room_delete(struct room_keeper *keeper, const char *id, room_done *done, voi
     return start_call(keeper, &ask, &(struct keeper_call){.done = done, .data = data});
 }
 
-int room_freeze(struct room_keeper *keeper, const char *id, const char *layer, room_done *done,
-                void *data)
+static int freeze(struct room_keeper *keeper, const char *id, const char *layer, bool is_system,
+                  room_done *done, void *data)
 {
-    struct room_ask ask = {.kind = ROOM_ASK_FREEZE};
+    struct room_ask ask = {.kind = ROOM_ASK_FREEZE, .is_system = is_system};
 
     if (!room_is_name(id) || !room_is_name(layer))
         return ERR_INVALID_ARGUMENT;
     copy_name(ask.id, id);
     copy_name(ask.layer, layer);
     return start_call(keeper, &ask, &(struct keeper_call){.done = done, .data = data});
+}
+
+int room_freeze(struct room_keeper *keeper, const char *id, const char *layer, room_done *done,
+                void *data)
+{
+    return freeze(keeper, id, layer, false, done, data);
+}
+
+int room_freeze_system(struct room_keeper *keeper, const char *id, const char *layer,
+                       room_done *done, void *data)
+{
+    return freeze(keeper, id, layer, true, done, data);
 }
 
 int room_layer_delete(struct room_keeper *keeper, const char *layer, room_done *done, void *data)

@@ -120,7 +120,8 @@ enum room_network {
 
 struct room_plan {
     const char *id;
-    /* Names below layers/, the lowest first; each is what room_freeze() has made. */
+    /* Names below layers/, the lowest first; each is what room_freeze() has made, or the first one
+     * what room_freeze_system() has. */
     const char *const *layers;
     size_t layer_count;
     enum room_network network;
@@ -180,6 +181,15 @@ int room_delete(struct room_keeper *keeper, const char *id, room_done *done, voi
  */
 int room_freeze(struct room_keeper *keeper, const char *id, const char *layer, room_done *done,
                 void *data);
+
+/*
+ * The same of one folder of the room, ROOM_SYSTEM, with the whole system that a room over it sees:
+ * nothing of the host's is below it then. Such a layer is the lowest one. ERR_NOT_FOUND without
+ * that folder. It must have directories dev and proc, to mount those of the room on.
+ */
+#define ROOM_SYSTEM "/.gatehouse-system"
+int room_freeze_system(struct room_keeper *keeper, const char *id, const char *layer,
+                       room_done *done, void *data);
 
 /* ERR_BUSY if a running room uses it. Which others are over it, only the service knows. */
 int room_layer_delete(struct room_keeper *keeper, const char *layer, room_done *done, void *data);

@@ -3,7 +3,8 @@
  * What a room sees: its own files over its layers over a few files that all rooms have, with the
  * host's /usr below /usr; its own /proc and /dev; and nothing else of the host. Two overlays, since
  * one does not look into what is mounted in its layers; or no overlay for /usr, if nobody changes
- * it.
+ * it. If the lowest layer is a whole system (room_freeze_system()), that is all there is below the
+ * room's own files and its other layers: nothing of the host's.
  *
  * The overlays are volatile: nothing is written to the disk before the kernel does so by itself,
  * not even at an fsync(), and ending a room does not write the whole file system below it to the
@@ -152,18 +153,24 @@ static void forget_volatile(const char *work)
     (void)rmdir(path);
 }
 
-/* `part` is that of the layers and of the room; `lowest` the directory below all. */
+/* `part` is that of the layers and of the room; `lowest` the directory below all, if it is the
+ * host's system. */
 static int mount_overlay(const struct room_birth *birth, const char *part, const char *work,
                          const char *lowest, const char *target)
 {
+    const size_t lowest_layer = birth->tree_count - (birth->has_system ? 1 : 0);
     char options[OPTIONS_BYTES];
     int len = snprintf(options, sizeof(options), "%suserxattr,upperdir=0/%s,workdir=0/%s,lowerdir=",
                        birth->is_build ? "" : "volatile,", part, work);
 
     forget_volatile(work);
-    for (size_t i = ROOM_TREE_LAYERS; i < birth->tree_count; i++)
+    for (size_t i = ROOM_TREE_LAYERS; i < lowest_layer; i++)
         len += snprintf(options + len, sizeof(options) - (size_t)len, "%zu/%s:", i, part);
-    (void)snprintf(options + len, sizeof(options) - (size_t)len, "%s", lowest);
+    if (birth->has_system)
+        (void)snprintf(options + len, sizeof(options) - (size_t)len, "%zu/" ROOM_OWN_SYSTEM,
+                       lowest_layer);
+    else
+        (void)snprintf(options + len, sizeof(options) - (size_t)len, "%s", lowest);
     return mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, options) < 0 ? errno : 0;
 }
 
@@ -192,6 +199,20 @@ static int show_folder(const char *name)
         return 0;
     r = box_cut_out(AT_FDCWD, from, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, &tree);
     return r != 0 ? r : box_lay(tree, AT_FDCWD, to);
+}
+
+/* The host's. */
+static int show_system(struct room_birth *birth)
+{
+    int r = birth->has_usr_overlay
+                ? mount_overlay(birth, ROOM_UPPER_USR, ROOM_WORK_USR, "2", "m/usr")
+                : show_usr();
+
+    for (size_t i = 0; i < array_size(system_folders) && r == 0; i++) {
+        say(birth, system_folders[i]);
+        r = show_folder(system_folders[i]);
+    }
+    return r;
 }
 
 static int bind_device(const char *name, int dev)
@@ -344,14 +365,8 @@ int room_build_root(struct room_birth *birth)
         say(birth, "the overlay");
     if (r == 0)
         r = mount_overlay(birth, ROOM_UPPER_ROOT, ROOM_WORK_ROOT, "1", "m");
-    if (r == 0)
-        r = birth->has_usr_overlay
-                ? mount_overlay(birth, ROOM_UPPER_USR, ROOM_WORK_USR, "2", "m/usr")
-                : show_usr();
-    for (size_t i = 0; i < array_size(system_folders) && r == 0; i++) {
-        say(birth, system_folders[i]);
-        r = show_folder(system_folders[i]);
-    }
+    if (r == 0 && !birth->has_system)
+        r = show_system(birth);
     if (r == 0) {
         say(birth, "/proc and /dev");
         r = place_prepared();

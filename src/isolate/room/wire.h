@@ -45,6 +45,7 @@ struct room_ask {
     bool is_in_memory;
     bool is_build;
     bool is_layers;
+    bool is_system; /* of freeze: only the folder ROOM_SYSTEM */
     bool is_degraded;
 };
 

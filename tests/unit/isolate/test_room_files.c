@@ -462,6 +462,44 @@ static int end_scene(void **state)
     return 0;
 }
 
+/* Of a room of this name, in which the root's command made it. */
+static int freeze_system(const char *id, const char *shell)
+{
+    struct scene_result built = {0};
+    struct scene_run run;
+
+    assert_int_equal(scene_start(&scene, (struct room_plan){.id = id, .is_build = true}, &built),
+                     0);
+    scene_run(&scene, built.room, &(struct room_command){.shell = shell, .is_root = true}, &run);
+    assert_int_equal(run.exit.code, 0);
+    scene_forget(&run);
+    scene_await(&scene, &built, room_stop(built.room, scene_on_done, &built));
+    return scene_await(&scene, &built,
+                       room_freeze_system(scene.keeper, id, id, scene_on_done, &built));
+}
+
+static void a_room_over_a_system_sees_that_and_nothing_of_the_host(void **state)
+{
+    static const char *const layers[] = {"whole"};
+    struct scene_result over = {0};
+
+    (void)state;
+    assert_int_equal(freeze_system("without", "true"), ERR_NOT_FOUND);
+    assert_int_not_equal(freeze_system("linked", "ln -s /usr " ROOM_SYSTEM), 0);
+    assert_int_equal(scene_delete(&scene, "linked"), 0);
+    assert_int_equal(freeze_system("whole", "mkdir " ROOM_SYSTEM " && cd " ROOM_SYSTEM
+                                            " && mkdir dev proc own && echo x > own/file"),
+                     0);
+    assert_int_equal(
+        scene_start(&scene, (struct room_plan){.id = "over", .layers = layers, .layer_count = 1},
+                    &over),
+        0);
+    room = over.room;
+    assert_string_equal(list("/", false), "d dev\nd own\nd proc\n");
+    assert_string_equal(get("/own/file"), "x\n");
+    assert_null(get("/usr/bin/env"));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
 TEST_MAIN(T(a_written_file_is_the_users_and_read_back),
           T(a_replaced_file_keeps_its_mode_and_a_link_leads_to_it),
@@ -473,5 +511,6 @@ TEST_MAIN(T(a_written_file_is_the_users_and_read_back),
           T(copies_and_moves_follow_their_rules), T(more_calls_than_a_room_takes_wait),
           T(no_path_leads_out_of_a_room), T(a_name_that_is_exchanged_all_the_time_never_leads_out),
           T(a_port_leads_into_its_room_and_nowhere_else),
+          T(a_room_over_a_system_sees_that_and_nothing_of_the_host),
           cmocka_unit_test_setup_teardown(file_work_has_only_the_rights_of_the_user, open_scene,
                                           end_scene))
