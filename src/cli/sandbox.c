@@ -192,7 +192,17 @@ static const struct option_argument image_arguments[] = {
     {.name = "IMAGE",
      .type = OPTION_TEXT,
      .is_rest = true,
-     .help = "its id or the first characters of it"},
+     .help = "its id, the first characters of it, or a name"},
+};
+
+static const struct option_argument import_arguments[] = {
+    {.name = "NAME", .type = OPTION_TEXT, .help = "for FROM; with a * at its end, a beginning"},
+    {.name = "FILE", .type = OPTION_PATH, .help = "the archive, compressed or not"},
+};
+
+static const struct option_argument name_arguments[] = {
+    {.name = "NAME", .type = OPTION_TEXT, .help = "for FROM; with a * at its end, a beginning"},
+    {.name = "IMAGE", .type = OPTION_TEXT, .help = "its id, the first characters of it, or a name"},
 };
 
 static const struct option_argument step_arguments[] = {
@@ -213,6 +223,18 @@ const struct option_command sandbox_image_commands[SANDBOX_IMAGE_COMMANDS] = {
                              .option_count = SANDBOX_BUILD_OPTIONS,
                              .arguments = step_arguments,
                              .argument_count = array_size(step_arguments)},
+    [SANDBOX_IMAGE_IMPORT] = {.name = "import",
+                              .summary = "make an image of a whole system in a tar archive",
+                              .options = ask_options,
+                              .option_count = SANDBOX_ASK_OPTIONS,
+                              .arguments = import_arguments,
+                              .argument_count = array_size(import_arguments)},
+    [SANDBOX_IMAGE_NAME] = {.name = "name",
+                            .summary = "let a name in FROM stand for an image",
+                            .options = ask_options,
+                            .option_count = SANDBOX_ASK_OPTIONS,
+                            .arguments = name_arguments,
+                            .argument_count = array_size(name_arguments)},
     [SANDBOX_IMAGE_RM] = {.name = "rm",
                           .summary = "remove images",
                           .options = ask_options,
@@ -271,7 +293,7 @@ const struct option_command sandbox_commands[SANDBOX_COMMANDS] = {
                     .arguments = rm_arguments,
                     .argument_count = array_size(rm_arguments)},
     [SANDBOX_IMAGE] = {.name = "image",
-                       .summary = "list, build and remove images of sandboxes",
+                       .summary = "list, build, import, name and remove images of sandboxes",
                        .commands = sandbox_image_commands,
                        .command_count = SANDBOX_IMAGE_COMMANDS},
 };

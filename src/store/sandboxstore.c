@@ -34,7 +34,9 @@ static const char tables[] =
     "CREATE TABLE IF NOT EXISTS layers("
     " key TEXT PRIMARY KEY, parent TEXT NOT NULL, has_files INTEGER NOT NULL,"
     " is_image INTEGER NOT NULL, created_s INTEGER NOT NULL, used_s INTEGER NOT NULL,"
-    " workdir TEXT NOT NULL, env TEXT NOT NULL, owner TEXT NOT NULL) STRICT;";
+    " workdir TEXT NOT NULL, env TEXT NOT NULL, owner TEXT NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS names("
+    " name TEXT PRIMARY KEY, image TEXT NOT NULL) STRICT;";
 
 static const struct database_schema schema = {.version = 1, .tables = tables};
 
@@ -466,4 +468,48 @@ int sandboxstore_each_layer(struct sandboxstore *store,
                          "SELECT key, parent, has_files, is_image, created_s, used_s, workdir, env,"
                          " owner FROM layers ORDER BY created_s DESC, key",
                          take_layer, &taker);
+}
+
+/* ---- names of images ---- */
+
+int sandboxstore_save_name(struct sandboxstore *store, struct str name, struct str image)
+{
+    const struct database_write write = {.sql = "INSERT INTO names(name, image) VALUES (?1, ?2)"
+                                                " ON CONFLICT(name) DO UPDATE SET image=?2",
+                                         .values = {TEXT_VALUE(name), TEXT_VALUE(image)}};
+
+    return change_one(store, &write);
+}
+
+int sandboxstore_remove_name(struct sandboxstore *store, struct str name)
+{
+    const struct database_write write = {.sql = "DELETE FROM names WHERE name=?1",
+                                         .values = {TEXT_VALUE(name)}};
+
+    return change_one(store, &write);
+}
+
+struct name_taker {
+    void (*take)(void *data, const struct sandboxstore_name *name);
+    void *data;
+};
+
+static void take_name(void *data, sqlite3_stmt *row)
+{
+    const struct name_taker *taker = data;
+    struct sandboxstore_name name;
+
+    READ_TEXT(row, 0, name.name);
+    READ_TEXT(row, 1, name.image);
+    taker->take(taker->data, &name);
+}
+
+int sandboxstore_each_name(struct sandboxstore *store,
+                           void (*take)(void *data, const struct sandboxstore_name *name),
+                           void *data)
+{
+    struct name_taker taker = {take, data};
+
+    return database_each(store->database, "SELECT name, image FROM names ORDER BY name", take_name,
+                         &taker);
 }

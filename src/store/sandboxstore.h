@@ -137,4 +137,18 @@ int sandboxstore_each_layer(struct sandboxstore *store,
                             void (*take)(void *data, const struct sandboxstore_layer *layer),
                             void *data);
 
+/* ---- the operator's names of images, for FROM ---- */
+
+struct sandboxstore_name {
+    char name[SANDBOXSTORE_MAX_NAME_BYTES + 1];
+    char image[SANDBOXSTORE_KEY_BYTES];
+};
+
+/* Adds it, or replaces its image. */
+int sandboxstore_save_name(struct sandboxstore *store, struct str name, struct str image);
+int sandboxstore_remove_name(struct sandboxstore *store, struct str name);
+int sandboxstore_each_name(struct sandboxstore *store,
+                           void (*take)(void *data, const struct sandboxstore_name *name),
+                           void *data);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `gatehouse sandbox image build`. */
+/* `gatehouse sandbox image build`, and what `import` shares with it. */
 #include "programs/sandboxctl/ctl.h"
 
 #include <stdio.h>
@@ -152,21 +152,26 @@ static int write_steps(const struct option_values *values, const char *context, 
 int ctl_build(struct ctl *ctl, const struct option_values *values, struct err *err)
 {
     cleanup_buf struct buf body = BUF_INIT(CTL_MAX_BODY_BYTES);
-    struct build build = {.ctl = ctl, .began_ms = loop_now_ms(ctl->loop)};
     char context[CTL_ID_BYTES];
     int r = send_context(ctl, values, context, err);
 
     if (r == 0)
         r = write_steps(values, context, &body, err);
-    if (r < 0)
-        return r;
+    return r < 0 ? r : ctl_follow_build(ctl, "/images", &body, err);
+}
+
+int ctl_follow_build(struct ctl *ctl, const char *target, struct buf *body, struct err *err)
+{
+    struct build build = {.ctl = ctl, .began_ms = loop_now_ms(ctl->loop)};
+    int r;
+
     request_init(&build.request, ctl);
-    snprintf(build.request.target, sizeof(build.request.target), "/images");
+    snprintf(build.request.target, sizeof(build.request.target), "%s", target);
     build.request.take_line = take_event;
     build.request.data = &build;
     timer_init(&build.shown, ctl->loop, show_time, &build);
     timer_start_repeating(&build.shown, PROGRESS_MS);
-    r = request_send(&build.request, HTTP_METHOD_POST, &body, err);
+    r = request_send(&build.request, HTTP_METHOD_POST, body, err);
     if (r == 0)
         r = request_wait(&build.request, err);
     request_done(&build.request);

@@ -14,7 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "base/jsonwrite.h"
+#include "base/sha256.h"
 #include "programs/sandboxctl/tree.h"
 
 enum {
@@ -31,7 +33,8 @@ struct copying {
     char sandbox[CTL_ID_BYTES];
     char inside[PATH_MAX]; /* the path in the sandbox */
     size_t done;
-    uint64_t bytes; /* copied so far */
+    uint64_t bytes;      /* copied so far */
+    struct sha256 *hash; /* of what is sent; or NULL */
 };
 
 /* ---- words ---- */
@@ -221,6 +224,8 @@ static int send_file(struct copying *copying, const struct tree_item *item, stru
         len = piece.len;
         if (len == 0 && sent > 0)
             break;
+        if (copying->hash != NULL)
+            sha256_add(copying->hash, buf_view(&piece));
         r = send_piece(copying, item, part, sent == 0, &piece, err);
         sent += len;
         copying->bytes += len;
@@ -269,6 +274,33 @@ static int copy_in(struct copying *copying, const struct option_values *values, 
         copying->done += item->is_directory ? 0 : 1;
         show_progress(copying);
     }
+    return r;
+}
+
+int ctl_send_archive(struct ctl *ctl, const struct option_values *values, const char *file,
+                     const struct archive_place *place, char out_digest[CTL_ID_BYTES],
+                     struct err *err)
+{
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+    struct copying copying = {.ctl = ctl, .hash = &hash};
+    int r;
+
+    sha256_init(&hash);
+    snprintf(copying.sandbox, sizeof(copying.sandbox), "%s", place->sandbox);
+    snprintf(copying.inside, sizeof(copying.inside), "%s", place->path);
+    tree_init(&copying.tree);
+    r = tree_open(&copying.tree, values, file, false, err);
+    if (r == 0)
+        r = tree_gather(&copying.tree, err);
+    if (r == 0 && (copying.tree.count != 1 || copying.tree.items[0].is_directory))
+        r = err_set(err, ERR_INVALID_OPTION, "'%.200s' is no file", file);
+    if (r == 0)
+        r = send_file(&copying, &copying.tree.items[0], err);
+    tree_done(&copying.tree);
+    ctl_progress(NULL);
+    sha256_end(&hash, digest);
+    hex_text(out_digest, digest, sizeof(digest));
     return r;
 }
 

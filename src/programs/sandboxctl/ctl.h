@@ -98,6 +98,29 @@ int ctl_list(struct ctl *ctl, const struct option_values *values, const char *ta
              struct err *err);
 int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *err);
 int ctl_build(struct ctl *ctl, const struct option_values *values, struct err *err);
+int ctl_import(struct ctl *ctl, const struct option_values *values, struct err *err);
+int ctl_name_image(struct ctl *ctl, const struct option_values *values, struct err *err);
+int ctl_remove_images(struct ctl *ctl, const struct option_values *values, struct err *err);
+
+/* ---- what they share ---- */
+
+/* Sends a request that builds an image, shows what happens, and prints the image's id. */
+int ctl_follow_build(struct ctl *ctl, const char *target, struct buf *body, struct err *err);
+
+/* Where an archive is for an import. */
+struct archive_place {
+    const char *sandbox;
+    const char *path;
+};
+
+/* Copies a file of this machine there, and returns its SHA-256 as text. */
+int ctl_send_archive(struct ctl *ctl, const struct option_values *values, const char *file,
+                     const struct archive_place *place, char out_digest[CTL_ID_BYTES],
+                     struct err *err);
+
+/* By its name, its id, or the beginning of that; the count is that of its names. */
+int ctl_find_image(struct ctl *ctl, const char *given, char out_id[CTL_ID_BYTES], size_t *out_names,
+                   struct err *err);
 
 /* ---- progress ---- */
 

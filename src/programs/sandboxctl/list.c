@@ -37,6 +37,18 @@ static int print_json(const struct ctl *ctl, struct err *err)
 
 /* ---- ls ---- */
 
+/* Of an image. */
+static void put_names(struct output *output, const struct json_value *names)
+{
+    if (names == NULL || names->type != JSON_ARRAY)
+        return;
+    json_each_item (name, names)
+        if (name->type == JSON_STRING) {
+            output_str(output, STR("  "));
+            output_shown(output, json_str(name), PRINTABLE_LINE);
+        }
+}
+
 static void put_row(struct output *output, const struct json_value *item)
 {
     char time[CLOCK_ISO_BYTES];
@@ -52,6 +64,7 @@ static void put_row(struct output *output, const struct json_value *item)
     clock_format_iso(created * 1000, time);
     output_shown(output, id, PRINTABLE_LINE);
     output_printf(output, "  %-8.*s  %.19sZ", STR_ARG(status), time);
+    put_names(output, json_get(item, STR("names")));
     output_line_end(output);
 }
 
@@ -70,7 +83,7 @@ int ctl_list(struct ctl *ctl, const struct option_values *values, const char *ta
         return print_json(ctl, err);
     if (answer->type == JSON_ARRAY && answer->size > 0)
         put_heads(&output, is_images ? "IMAGE                                                     "
-                                       "        STATUS    CREATED"
+                                       "        STATUS    CREATED               NAMES"
                                      : "SANDBOX                               STATUS    CREATED");
     else if (isatty(STDERR_FILENO))
         fprintf(stderr, is_images

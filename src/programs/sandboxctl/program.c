@@ -24,7 +24,7 @@ static int create(struct ctl *ctl, const struct option_values *values, struct er
     char image[CTL_ID_BYTES];
     struct json_writer json;
     struct str id;
-    int r = given != NULL ? ctl_find_id(ctl, "/images", given, image, err) : 0;
+    int r = given != NULL ? ctl_find_image(ctl, given, image, NULL, err) : 0;
 
     if (r < 0)
         return r;
@@ -48,8 +48,7 @@ static int create(struct ctl *ctl, const struct option_values *values, struct er
 }
 
 /* As many as were named; the first that fails ends it. */
-static int remove_all(struct ctl *ctl, const struct option_values *values, const char *list,
-                      struct err *err)
+static int remove_all(struct ctl *ctl, const struct option_values *values, struct err *err)
 {
     int r = 0;
 
@@ -57,8 +56,8 @@ static int remove_all(struct ctl *ctl, const struct option_values *values, const
         char target[CTL_TARGET_BYTES];
         char id[CTL_ID_BYTES];
 
-        r = ctl_find_id(ctl, list, values->arguments[i], id, err);
-        snprintf(target, sizeof(target), "%s/%s", list, id);
+        r = ctl_find_id(ctl, "/sandboxes", values->arguments[i], id, err);
+        snprintf(target, sizeof(target), "/sandboxes/%s", id);
         if (r == 0)
             r = ctl_ask(ctl, HTTP_METHOD_DELETE, target, NULL, err);
     }
@@ -82,13 +81,17 @@ static int work(struct ctl *ctl, const struct option_values *values, struct err 
     if (command == &sandbox_commands[SANDBOX_STATS])
         return ctl_stats(ctl, values, err);
     if (command == &sandbox_commands[SANDBOX_RM])
-        return remove_all(ctl, values, "/sandboxes", err);
+        return remove_all(ctl, values, err);
     if (command == &sandbox_image_commands[SANDBOX_IMAGE_LS])
         return ctl_list(ctl, values, "/images", err);
     if (command == &sandbox_image_commands[SANDBOX_IMAGE_BUILD])
         return ctl_build(ctl, values, err);
     if (command == &sandbox_image_commands[SANDBOX_IMAGE_RM])
-        return remove_all(ctl, values, "/images", err);
+        return ctl_remove_images(ctl, values, err);
+    if (command == &sandbox_image_commands[SANDBOX_IMAGE_IMPORT])
+        return ctl_import(ctl, values, err);
+    if (command == &sandbox_image_commands[SANDBOX_IMAGE_NAME])
+        return ctl_name_image(ctl, values, err);
     return err_set(err, ERR_INVALID_OPTION, "this program asks a sandbox service; see --help");
 }
 

@@ -12,6 +12,8 @@
 #include "programs/sandboxd/endpoint.h"
 #include "programs/sandboxd/executions.h"
 #include "programs/sandboxd/files.h"
+#include "programs/sandboxd/imageimport.h"
+#include "programs/sandboxd/imagenames.h"
 #include "programs/sandboxd/images.h"
 #include "programs/sandboxd/previews.h"
 #include "programs/sandboxd/sandboxes.h"
@@ -55,6 +57,9 @@ static const struct endpoint endpoints[] = {
     {HTTP_METHOD_GET,    "/admin/tenants/*/keys", ENDPOINT_ADMIN, 0, tenants_list_keys},
     {HTTP_METHOD_POST,   "/admin/tenants/*/keys", ENDPOINT_ADMIN, TENANTS_MAX_BODY_BYTES, tenants_create_key},
     {HTTP_METHOD_DELETE, "/admin/tenants/*/keys/*", ENDPOINT_ADMIN, 0, tenants_remove_key},
+    {HTTP_METHOD_POST,   "/admin/images", ENDPOINT_ADMIN, IMAGEIMPORT_MAX_BODY_BYTES, imageimport_create},
+    {HTTP_METHOD_PUT,    "/admin/names", ENDPOINT_ADMIN, IMAGENAMES_MAX_BODY_BYTES, imagenames_put},
+    {HTTP_METHOD_DELETE, "/admin/names", ENDPOINT_ADMIN, 0, imagenames_remove},
 };
 /* clang-format on */
 

@@ -35,8 +35,7 @@ struct file_op {
 
 /* ---- answers ---- */
 
-/* The statuses that this API has for them. */
-static int status_of(int code)
+int files_status(int code)
 {
     switch (code) {
     case ERR_NOT_EMPTY:
@@ -57,7 +56,7 @@ static void finish(struct file_op *op, const struct err *err)
 
     service_release(op->sandbox);
     if (err != NULL)
-        call_fail(exchange, status_of(err->code), err->message);
+        call_fail(exchange, files_status(err->code), err->message);
     else if (op->status == 204)
         call_answer_nothing(exchange);
     else

@@ -10,6 +10,9 @@ enum {
     FILES_MAX_REQUEST_BYTES = 64 << 10, /* with two paths */
 };
 
+/* The status that this API has for an error about a file. */
+int files_status(int code);
+
 void files_write(const struct api_call *call);
 void files_append(const struct api_call *call);
 void files_list(const struct api_call *call);

@@ -4,10 +4,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/hex.h"
 #include "base/utf8.h"
 #include "programs/sandboxd/contexts.h"
+#include "programs/sandboxd/imagenames.h"
 #include "programs/sandboxd/preset.h"
 
 enum {
@@ -20,8 +22,6 @@ enum {
     NAME_BYTES = 32,
     MOST_SOURCES = 64, /* of a COPY */
 };
-
-#define CONTEXT_FILE "/tmp/.gatehouse-context.tar"
 
 /*
  * Unpacks the build context, maybe of several archives one behind the other, and copies from it;
@@ -54,9 +54,11 @@ static const char copy_script[] =
     "    fi\n"
     "done\n";
 
-enum word { FROM, RUN, ENV, WORKDIR, COPY, WORDS };
+/* IMPORT is no step that anybody can write: images_import() makes it, with the archive's digest. */
+enum word { FROM, RUN, ENV, WORKDIR, COPY, IMPORT, WORDS };
 static const char *const words[WORDS] = {
-    [FROM] = "FROM", [RUN] = "RUN", [ENV] = "ENV", [WORKDIR] = "WORKDIR", [COPY] = "COPY"};
+    [FROM] = "FROM",       [RUN] = "RUN",   [ENV] = "ENV",
+    [WORKDIR] = "WORKDIR", [COPY] = "COPY", [IMPORT] = "IMPORT"};
 
 struct step {
     enum word word;
@@ -78,6 +80,8 @@ struct build {
     struct room *room;
     struct room_exec *exec;
     struct context *context; /* for COPY; or NULL */
+    int archive;             /* for IMPORT; or -1 */
+    struct str name;         /* that the image gets; or empty */
     struct buf log;
     struct err failure; /* why the room is being deleted */
     bool is_paused;     /* somebody reads its output too slowly */
@@ -96,7 +100,7 @@ static bool read_step(struct str text, struct step *out_step)
     for (size_t i = 0; i < rest.len && rest.ptr[i] != ' ' && rest.ptr[i] != '\t'; i++)
         word = str_slice(rest, 0, i + 1);
     rest = str_trim(str_slice(rest, word.len, rest.len));
-    for (size_t i = 0; i < WORDS; i++)
+    for (size_t i = 0; i < IMPORT; i++)
         if (str_eq_nocase(word, str_from(words[i]))) {
             *out_step = (struct step){(enum word)i, rest};
             return rest.len > 0;
@@ -231,6 +235,12 @@ static void tell_output(const struct build *build, enum room_stream stream, stru
         build->events.on_output(build->events.data, stream, bytes);
 }
 
+/* Whether no name of the operator's fits its FROM. */
+static bool is_from_host(const struct build *build, const struct step *step)
+{
+    return step->word == FROM && !is_preset(step) && build->parent[0] == '\0';
+}
+
 static void tell_step(struct build *build, bool is_cached)
 {
     const struct step *step = &build->steps[build->at];
@@ -244,7 +254,7 @@ static void tell_step(struct build *build, bool is_cached)
         return;
     build->events.on_step(build->events.data, build->at + 1, build->count, buf_view(&text),
                           is_cached);
-    if (step->word == FROM && !is_preset(step))
+    if (is_from_host(build, step))
         tell_output(build, ROOM_STDERR,
                     STR("warning: the base is the system of this machine, whatever FROM says\n"));
 }
@@ -314,6 +324,8 @@ static void end_build(struct build *build, const struct err *err, struct str log
     list_remove(&build->node);
     build->events.done(build->events.data, err, log, key);
     context_unref(build->context);
+    if (build->archive >= 0)
+        close(build->archive);
     buf_done(&build->log);
     arena_done(&build->arena);
     free(build);
@@ -338,6 +350,8 @@ static void succeed(struct build *build)
 {
     struct layer *layer = images_layer(build->images, build->parent);
     char key[SANDBOXSTORE_KEY_BYTES];
+    struct err err = ERR_INIT;
+    int r = 0;
 
     memcpy(key, build->parent, sizeof(key));
     if (layer != NULL) {
@@ -345,7 +359,11 @@ static void succeed(struct build *build)
         layer->record.used_s = loop_wall_ms(build->images->service->config.loop) / 1000;
         (void)sandboxstore_save_layer(build->images->service->config.store, &layer->record);
     }
-    end_build(build, NULL, STR_EMPTY, key);
+    if (build->name.len > 0)
+        r = imagenames_set(build->images, build->name, str_from(key));
+    if (r < 0)
+        err_set(&err, r, "cannot keep the name of the image: %s", err_text(r));
+    end_build(build, r < 0 ? &err : NULL, STR_EMPTY, r < 0 ? NULL : key);
 }
 
 /* ---- a layer ---- */
@@ -463,7 +481,9 @@ static void on_stopped(void *data, const struct err *err)
     if (build->failure.code == 0 && keeper == NULL)
         err_set_plain(&build->failure, ERR_SESSION_OVER);
     if (build->failure.code == 0) {
-        r = room_freeze(keeper, build->room_id, build->key, on_frozen, build);
+        r = build->steps[build->at].word == IMPORT
+                ? room_freeze_system(keeper, build->room_id, build->key, on_frozen, build)
+                : room_freeze(keeper, build->room_id, build->key, on_frozen, build);
         if (r == 0)
             return;
         err_set_plain(&build->failure, r);
@@ -568,7 +588,9 @@ static int choose_command(struct build *build, struct room_command *command)
     if (step->word == RUN)
         command->shell = text;
     else
-        command->argv = step->word == COPY ? copy_words(build, step->rest) : mkdir_words;
+        command->argv = step->word == COPY     ? copy_words(build, step->rest)
+                        : step->word == IMPORT ? images_import_words(&build->arena, step->rest)
+                                               : mkdir_words;
     if (command->shell == NULL && command->argv == NULL)
         return ERR_NO_MEMORY;
     r = images_apply(build->images, build->parent, &build->arena, command);
@@ -614,9 +636,13 @@ static void on_context_there(void *data, const struct err *err)
 /* The archive is unpacked in the room: whatever it contains, it reaches nothing else. */
 static void bring_context(struct build *build)
 {
-    const struct str bytes = {build->context->bytes, build->context->len};
-    int r = room_file_put(build->room, CONTEXT_FILE, ROOM_WRITE_REPLACE, bytes, on_context_there,
-                          build);
+    const struct context *context = build->context;
+    int r =
+        build->steps[build->at].word == IMPORT
+            ? room_file_write(build->room, IMAGES_ARCHIVE, 0, build->archive, UINT64_MAX,
+                              on_context_there, build)
+            : room_file_put(build->room, IMAGES_ARCHIVE, ROOM_WRITE_REPLACE,
+                            (struct str){context->bytes, context->len}, on_context_there, build);
 
     if (r < 0) {
         err_set_plain(&build->failure, r);
@@ -636,7 +662,7 @@ static void on_started(void *data, const struct err *err, struct room *room,
         return;
     }
     build->room = room;
-    if (build->steps[build->at].word == COPY)
+    if (build->steps[build->at].word == COPY || build->steps[build->at].word == IMPORT)
         bring_context(build);
     else
         run_step(build);
@@ -683,6 +709,19 @@ static const struct build *find_builder(const struct build *build)
     return NULL;
 }
 
+/* Builds on the image that the operator's table has for the name. */
+static void resolve_from(struct build *build, const struct step *step)
+{
+    struct str rest = step->rest;
+    struct str name;
+    const char *key = step->word == FROM && !is_preset(step) && next_word(&rest, &name)
+                          ? imagenames_find(build->images, name)
+                          : NULL;
+
+    if (key != NULL)
+        snprintf(build->parent, sizeof(build->parent), "%s", key);
+}
+
 static void advance(struct build *build)
 {
     while (build->at < build->count) {
@@ -690,6 +729,7 @@ static void advance(struct build *build)
         const struct build *builder;
         bool is_there;
 
+        resolve_from(build, step);
         make_key(build, step);
         is_there = images_layer(build->images, build->key) != NULL;
         tell_step(build, is_there);
@@ -704,10 +744,10 @@ static void advance(struct build *build)
             tell_output(build, ROOM_STDOUT, buf_view(&builder->log));
             return; /* finish_layer() of that one goes on */
         }
-        if (step->word == RUN || step->word == WORKDIR || step->word == COPY) {
+        if (step->word != FROM && step->word != ENV) {
             start_room(build);
         } else {
-            if (step->word == FROM && !is_preset(step))
+            if (is_from_host(build, step))
                 log_write(build->images->service->config.log, LOG_WARN,
                           "an image is built on this machine's system, whatever its FROM says",
                           LOG_STR("from", step->rest));
@@ -738,28 +778,71 @@ static bool read_steps(struct build *build, const struct json_value *steps)
     return true;
 }
 
-void images_build(struct images *images, const struct json_value *steps, const char *owner,
-                  struct context *context, const struct images_events *events)
+/* NULL without memory, which `done` was told. */
+static struct build *new_build(struct images *images, const struct images_events *events)
 {
     struct build *build = calloc(1, sizeof(*build));
     struct err err = ERR_INIT;
 
-    err_set_plain(&err, ERR_NO_MEMORY);
     if (build == NULL) {
-        context_unref(context);
+        err_set_plain(&err, ERR_NO_MEMORY);
         events->done(events->data, &err, STR_EMPTY, NULL);
-        return;
+        return NULL;
     }
-    *build = (struct build){.images = images, .context = context, .events = *events};
-    snprintf(build->owner, sizeof(build->owner), "%s", owner);
+    *build = (struct build){.images = images, .archive = -1, .events = *events};
     buf_init(&build->log, LOG_BYTES);
     arena_init(&build->arena, BUILD_ARENA_BYTES);
     list_init(&build->node);
     list_append(&images->builds, &build->node);
-    if (read_steps(build, steps))
+    return build;
+}
+
+static void begin(struct build *build, bool has_steps)
+{
+    struct err err = ERR_INIT;
+
+    err_set_plain(&err, ERR_NO_MEMORY);
+    if (has_steps)
         advance(build);
     else
         fail(build, &err);
+}
+
+void images_build(struct images *images, const struct json_value *steps, const char *owner,
+                  struct context *context, const struct images_events *events)
+{
+    struct build *build = new_build(images, events);
+
+    if (build == NULL) {
+        context_unref(context);
+        return;
+    }
+    build->context = context;
+    snprintf(build->owner, sizeof(build->owner), "%s", owner);
+    begin(build, read_steps(build, steps));
+}
+
+void images_import(struct images *images, const struct images_archive *archive,
+                   const struct images_events *events)
+{
+    struct build *build = new_build(images, events);
+    struct str digest;
+
+    if (build == NULL) {
+        close(archive->fd);
+        return;
+    }
+    build->archive = archive->fd;
+    build->steps = arena_alloc_array(&build->arena, 1, sizeof(*build->steps));
+    build->count = 1;
+    if (build->steps == NULL ||
+        !arena_copy_str(&build->arena, str_from(archive->digest), &digest) ||
+        !arena_copy_str(&build->arena, archive->name, &build->name)) {
+        begin(build, false);
+        return;
+    }
+    build->steps[0] = (struct step){IMPORT, digest};
+    begin(build, true);
 }
 
 bool images_is_building_on(const struct images *images, const char *key)

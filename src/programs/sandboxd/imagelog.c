@@ -4,7 +4,7 @@
  * the end. A client that reads too slowly makes the step wait; one that leaves does not end it,
  * since others may wait for the same layer.
  */
-#include "programs/sandboxd/images.h"
+#include "programs/sandboxd/images_internal.h"
 
 #include <stdlib.h>
 
@@ -123,30 +123,43 @@ static void on_built(void *data, const struct err *err, struct str text, const c
     (void)send_events(log);
 }
 
-static void build(const struct api_call *call, const struct json_value *steps,
-                  struct context *context)
+bool images_answer_log(struct images *images, struct exchange *exchange,
+                       void (*begin)(void *data, const struct images_events *events), void *data)
 {
     struct imagelog *log = calloc(1, sizeof(*log));
 
     if (log == NULL) {
-        context_unref(context);
-        call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
-        return;
+        call_fail(exchange, 503, err_text(ERR_NO_MEMORY));
+        return false;
     }
-    *log = (struct imagelog){.images = call->service->images, .exchange = call->exchange};
+    *log = (struct imagelog){.images = images, .exchange = exchange};
     transcript_init(&log->transcript, false);
-    exchange_watch(call->exchange, &client_events, log);
+    exchange_watch(exchange, &client_events, log);
     /* First, since the request ends with the head of its answer. */
-    images_build(call->service->images, steps, call->owner, context,
-                 &(struct images_events){.done = on_built,
-                                         .on_step = on_step,
-                                         .on_output = on_output,
-                                         .is_behind = is_behind,
-                                         .data = log});
+    begin(data, &(struct images_events){.done = on_built,
+                                        .on_step = on_step,
+                                        .on_output = on_output,
+                                        .is_behind = is_behind,
+                                        .data = log});
     exchange_begin(log->exchange,
                    &(struct http_answer){.status = 200, .type = STR("application/x-ndjson")});
     log->has_begun = true;
     (void)send_events(log);
+    return true;
+}
+
+struct steps {
+    const struct api_call *call;
+    const struct json_value *steps;
+    struct context *context;
+};
+
+static void begin_steps(void *data, const struct images_events *events)
+{
+    const struct steps *steps = data;
+
+    images_build(steps->call->service->images, steps->steps, steps->call->owner, steps->context,
+                 events);
 }
 
 void images_create(const struct api_call *call)
@@ -169,6 +182,7 @@ void images_create(const struct api_call *call)
         call_fail(call->exchange, 400, wrong);
     if (wrong != NULL || !sandboxes_check_quota(call->service, call->owner, call->exchange))
         context_unref(context);
-    else
-        build(call, steps, context);
+    else if (!images_answer_log(call->service->images, call->exchange, begin_steps,
+                                &(struct steps){call, steps, context}))
+        context_unref(context);
 }

@@ -6,7 +6,7 @@
 
 #include "base/hex.h"
 #include "programs/sandboxd/daytona/snapshots.h"
-#include "programs/sandboxd/images_internal.h"
+#include "programs/sandboxd/imagenames.h"
 #include "programs/sandboxd/run.h"
 
 enum { MOST_LAYERS = 4096, KEPT_LAYERS = 256 };
@@ -66,8 +66,11 @@ int images_new(struct service *service, struct images **out_images)
         return ERR_NO_MEMORY;
     *images = (struct images){.service = service, .layers = MAP_INIT(MOST_LAYERS)};
     list_init(&images->builds);
+    list_init(&images->names);
     *out_images = images;
     r = sandboxstore_each_layer(service->config.store, take_layer, images);
+    if (r == 0)
+        r = imagenames_load(images);
     /* Layers that a crash left without a record go. */
     return r == 0 ? room_list(service->config.keeper, true, on_layers, images) : r;
 }
@@ -81,6 +84,7 @@ void images_free(struct images *images)
     if (images == NULL)
         return;
     images_free_builds(images);
+    imagenames_free(images);
     while (map_next(&images->layers, &cursor, &key, &layer))
         free(layer);
     map_done(&images->layers);
@@ -178,6 +182,7 @@ static void remove_chain(struct images *images, struct layer *layer)
     while (layer != NULL) {
         struct layer *parent = images_layer(images, layer->record.parent);
 
+        imagenames_forget(images, layer->record.key);
         (void)sandboxstore_remove_layer(images->service->config.store, str_from(layer->record.key));
         if (layer->record.has_files && images->service->config.keeper != NULL)
             (void)room_layer_delete(images->service->config.keeper, layer->record.key,
@@ -204,7 +209,8 @@ static struct layer *find_oldest(const struct images *images)
         struct layer *layer = value;
 
         if ((oldest == NULL || layer->record.used_s < oldest->record.used_s) &&
-            !is_parent(images, layer->record.key) && !is_used(images, layer->record.key))
+            !is_parent(images, layer->record.key) && !is_used(images, layer->record.key) &&
+            !imagenames_has(images, layer->record.key))
             oldest = layer;
     }
     return oldest;
@@ -231,6 +237,8 @@ static void write_image(struct json_writer *json, const struct images *images,
     json_put_int(json, STR("created_at"), layer->record.created_s);
     json_put_int(json, STR("last_used_at"), layer->record.used_s);
     json_put_bool(json, STR("in_use"), is_used(images, layer->record.key));
+    json_key(json, STR("names"));
+    imagenames_write(json, images, layer->record.key);
     json_end_object(json);
 }
 

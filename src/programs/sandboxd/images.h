@@ -5,7 +5,8 @@
  * the same build it once. The base is this machine's own system.
  *
  *     FROM builder    the base with Node.js, tsc and tsx, from npm (preset.h)
- *     FROM any name   the base, whatever the name: nothing is downloaded
+ *     FROM name       the image that the operator's table has for it (imagenames.h)
+ *     FROM any other  the base, whatever the name: nothing is downloaded
  *     RUN command     as root of a sandbox, whose files become the layer
  *     ENV name=value  for later steps and for commands
  *     WORKDIR path    the same; created

@@ -152,6 +152,30 @@ static void a_layer_keeps_what_it_was_made_of(void **state)
     assert_int_equal(sandboxstore_remove_layer(scene.store, STR("k")), ERR_NOT_FOUND);
 }
 
+static void take_name(void *data, const struct sandboxstore_name *name)
+{
+    struct sandboxstore_name *out = data;
+
+    *out = *name;
+}
+
+static void a_name_stands_for_one_image(void **state)
+{
+    cleanup_scene struct scene scene = {.count = 0};
+    struct sandboxstore_name name = {.name = ""};
+
+    (void)state;
+    set_up(&scene);
+    assert_int_equal(sandboxstore_save_name(scene.store, STR("n:*"), STR("one")), 0);
+    assert_int_equal(sandboxstore_save_name(scene.store, STR("n:*"), STR("two")), 0);
+    open_again(&scene);
+    assert_int_equal(sandboxstore_each_name(scene.store, take_name, &name), 0);
+    assert_string_equal(name.name, "n:*");
+    assert_string_equal(name.image, "two");
+    assert_int_equal(sandboxstore_remove_name(scene.store, STR("n:*")), 0);
+    assert_int_equal(sandboxstore_remove_name(scene.store, STR("n:*")), ERR_NOT_FOUND);
+}
+
 static void take_snapshot(void *data, const struct sandboxstore_snapshot *snapshot)
 {
     struct sandboxstore_snapshot *out = data;
@@ -196,4 +220,5 @@ static void a_snapshots_name_is_its_owners(void **state)
 TEST_MAIN(cmocka_unit_test(a_sandbox_is_saved_changed_and_removed),
           cmocka_unit_test(a_key_is_found_by_its_digest_until_its_tenant_goes),
           cmocka_unit_test(a_layer_keeps_what_it_was_made_of),
+          cmocka_unit_test(a_name_stands_for_one_image),
           cmocka_unit_test(a_snapshots_name_is_its_owners))

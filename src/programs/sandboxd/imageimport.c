@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/sandboxd/imageimport.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "programs/sandboxd/files.h"
+#include "programs/sandboxd/imagenames.h"
+
+/* Of the archive, and of what is in it: 16 GiB. */
+#define MOST_BYTES   "17179869184"
+#define MOST_ENTRIES "1000000"
+
+/*
+ * Unpacks the archive into the folder that becomes the layer; the first word is its digest. Modes
+ * lose set-user-ID bits, which no sandbox can set. Names of entries go to the second `head`, which
+ * ends tar if there are too many. The room's own /dev and /proc are mounted on those of the image,
+ * and its user needs a home.
+ */
+static const char import_script[] =
+    "at=" IMAGES_ARCHIVE "\n"
+    "to=" ROOM_SYSTEM "\n"
+    "refuse() { echo \"$1\" >&2; exit 1; }\n"
+    "echo \"$1  $at\" | sha256sum -c --status - || refuse 'the archive does not have this "
+    "SHA-256'\n"
+    "case $(head -c 6 \"$at\" | od -An -tx1 | tr -d ' \\n') in\n"
+    "1f8b*) decode='gzip -dc' ;;\n"
+    "425a68*) decode='bzip2 -dc' ;;\n"
+    "28b52ffd*) decode='zstd -dc' ;;\n"
+    "fd377a585a00) decode='xz -dc' ;;\n"
+    "*) decode=cat ;;\n"
+    "esac\n"
+    "umask 0\n"
+    "mkdir -m 755 \"$to\" || exit 1\n"
+    "{ $decode <\"$at\" || : >\"$at.bad\"; } | head -c " MOST_BYTES " |\n"
+    "    { tar -xvf - -C \"$to\" --numeric-owner --no-same-permissions --anchored \\\n"
+    "        --exclude='dev/*' --exclude='./dev/*' || : >\"$at.bad\"; } |\n"
+    "    head -n " MOST_ENTRIES " >/dev/null\n"
+    "[ ! -e \"$at.bad\" ] || refuse 'the archive is no tar of a system, or has more than 16 GiB or "
+    "a million entries'\n"
+    "cd \"$to\" || exit 1\n"
+    "[ -e bin/sh ] || [ -L bin/sh ] || refuse 'the archive has no system: there is no /bin/sh'\n"
+    "umask 022\n"
+    "for name in dev etc home proc; do\n"
+    "    [ -d $name ] && [ ! -L $name ] || { rm -rf $name && mkdir $name; } || exit 1\n"
+    "done\n"
+    "for name in home/user root run sys tmp var var/tmp workspace; do\n"
+    "    [ -e $name ] || [ -L $name ] || mkdir $name || exit 1\n"
+    "done\n"
+    "for name in etc/group etc/passwd etc/resolv.conf; do\n"
+    "    [ -f $name ] && [ ! -L $name ] || { rm -rf $name && : >$name; } || exit 1\n"
+    "done\n"
+    "grep -q '^[^:]*:[^:]*:1000:' etc/passwd ||\n"
+    "    echo 'user:x:1000:1000:user:/home/user:/bin/sh' >>etc/passwd\n"
+    "grep -q '^[^:]*:[^:]*:1000:' etc/group || echo 'user:x:1000:' >>etc/group\n"
+    "chmod 1777 tmp var/tmp && chown -h 1000:1000 home/user workspace\n";
+
+const char *const *images_import_words(struct arena *arena, struct str digest)
+{
+    enum { WORDS = 6 };
+    const char **argv = arena_alloc_array(arena, WORDS, sizeof(*argv));
+    const char *text = arena_copy(arena, digest);
+
+    if (argv == NULL || text == NULL)
+        return NULL;
+    memcpy(argv, (const char *[WORDS]){"/bin/sh", "-c", import_script, "IMPORT", text, NULL},
+           WORDS * sizeof(*argv));
+    return argv;
+}
+
+/* ---- the request ---- */
+
+struct import {
+    struct service *service;
+    struct exchange *exchange;
+    struct sandbox_use use;
+    struct sandbox *sandbox; /* while its file is being opened */
+    char path[ROOM_PATH_BYTES];
+    char name[SANDBOXSTORE_MAX_NAME_BYTES + 1];
+    struct images_archive archive;
+};
+
+static void begin(void *data, const struct images_events *events)
+{
+    const struct import *import = data;
+
+    images_import(import->service->images, &import->archive, events);
+}
+
+static void on_opened(void *data, const struct err *err, int fd, const struct room_entry *entry)
+{
+    struct import *import = data;
+
+    (void)entry;
+    service_release(import->sandbox); /* the open file needs it no longer */
+    import->archive.fd = fd;
+    import->archive.name = str_from(import->name);
+    if (err != NULL)
+        call_fail(import->exchange, files_status(err->code), err->message);
+    else if (!images_answer_log(import->service->images, import->exchange, begin, import))
+        close(fd);
+    free(import);
+}
+
+static void on_ready(void *data, struct sandbox *sandbox, const struct err *err)
+{
+    struct import *import = data;
+    struct err failed = ERR_INIT;
+    int r;
+
+    if (err != NULL) {
+        if (err->code == ERR_SESSION_OVER)
+            call_fail_restarted(import->exchange);
+        else
+            call_fail_err(import->exchange, err);
+        free(import);
+        return;
+    }
+    import->sandbox = sandbox;
+    r = room_file_open(sandbox->room, import->path, on_opened, import);
+    if (r == 0)
+        return;
+    service_release(sandbox);
+    err_set_plain(&failed, r);
+    call_fail_err(import->exchange, &failed);
+    free(import);
+}
+
+static bool is_digest(struct str text)
+{
+    if (text.len != SANDBOXSTORE_KEY_BYTES - 1)
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (!((text.ptr[i] >= '0' && text.ptr[i] <= '9') ||
+              (text.ptr[i] >= 'a' && text.ptr[i] <= 'f')))
+            return false;
+    return true;
+}
+
+/* What is wrong with it, or NULL. */
+static const char *read_request(const struct json_value *object, struct import *import,
+                                struct str *out_sandbox)
+{
+    struct str digest = STR_EMPTY;
+    struct str path = STR_EMPTY;
+    struct str name = STR_EMPTY;
+    const char *wrong;
+
+    if (!call_member_str(object, STR("name"), &name))
+        return "name must be a text";
+    wrong = imagenames_check(name);
+    if (wrong != NULL)
+        return wrong;
+    if (!call_member_str(object, STR("sha256"), &digest) || !is_digest(digest))
+        return "sha256 must be the archive's SHA-256, as 64 digits and small letters";
+    if (!call_member_str(object, STR("path"), &path) || path.len == 0 ||
+        path.len >= sizeof(import->path) || path.ptr[0] != '/' || str_has_nul(path))
+        return "path must be an absolute path in the sandbox";
+    if (!call_member_str(object, STR("sandbox"), out_sandbox))
+        return "sandbox must be the id of one of your sandboxes";
+    snprintf(import->name, sizeof(import->name), "%.*s", STR_ARG(name));
+    snprintf(import->path, sizeof(import->path), "%.*s", STR_ARG(path));
+    snprintf(import->archive.digest, sizeof(import->archive.digest), "%.*s", STR_ARG(digest));
+    return NULL;
+}
+
+void imageimport_create(const struct api_call *call)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(CALL_ARENA_BYTES);
+    const struct json_value *object = call_object(call, &arena, false);
+    struct import *import = object != NULL ? calloc(1, sizeof(*import)) : NULL;
+    struct str id = STR_EMPTY;
+    struct sandbox *sandbox = NULL;
+    const char *wrong;
+
+    if (object == NULL)
+        return;
+    if (import == NULL) {
+        call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
+        return;
+    }
+    wrong = read_request(object, import, &id);
+    if (wrong == NULL)
+        sandbox = service_find(call->service, id, call->owner);
+    if (sandbox == NULL) {
+        call_fail(call->exchange, wrong != NULL ? 400 : 404,
+                  wrong != NULL ? wrong : "there is no such sandbox");
+        free(import);
+        return;
+    }
+    import->service = call->service;
+    import->exchange = call->exchange;
+    import->use = (struct sandbox_use){.ready = on_ready, .data = import};
+    list_init(&import->use.node);
+    service_use(sandbox, &import->use);
+}
