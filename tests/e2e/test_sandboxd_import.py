@@ -212,6 +212,76 @@ class Systems(Import):
         wait_until(lambda: not list((self.files() / "layers").iterdir()), "the end of its files")
 
 
+def packed(files, how=lambda content: content):
+    """A tar of these files; of a layer, maybe compressed."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, content in files:
+            tar.addfile(entry(name, size=len(content)), io.BytesIO(content))
+    return how(out.getvalue())
+
+
+def layers():
+    """The system, with a file that a second layer changes, and others that it removes."""
+    low = Archive("low")
+    for name in ("stays", "goes", "gone/a", "gone/b/c", "opaque/old", "opaque/more/old"):
+        low.put(f"data/{name}", b"low")
+    high = [("data/.wh.goes", b""), ("data/.wh.gone", b""), ("data/opaque/.wh..wh..opq", b""), ("data/opaque/new", b"high"),
+            ("etc/mark", b"high\n")]
+    return low.done(), packed(high)
+
+
+def docker_archive(*contents, more=()):
+    files = [(f"{number}/layer.tar", content) for number, content in enumerate(contents)]
+    about = {"Config": "x.json", "RepoTags": ["a:1", "b:2"], "Layers": [name for name, _ in files]}
+    return packed([*files, ("x.json", b"{}"), ("manifest.json", json.dumps([about, *more], indent=1).encode())])
+
+
+def oci_archive(*contents):
+    blobs = {}
+
+    def blob(content, kind):
+        digest = hashlib.sha256(content).hexdigest()
+        blobs[f"blobs/sha256/{digest}"] = content
+        return {"mediaType": kind, "digest": f"sha256:{digest}", "size": len(content)}
+
+    manifest = {"schemaVersion": 2, "config": blob(b"{}", "config"),
+                "layers": [blob(gzip.compress(content, 1), "layer") for content in contents]}
+    index = {"schemaVersion": 2, "manifests": [blob(json.dumps(manifest).encode(), "manifest")]}
+    return packed([("oci-layout", b"{}"), ("index.json", json.dumps(index).encode()), *blobs.items()])
+
+
+class Layers(Import):
+    def test_images_of_layers(self):
+        service = self.serve()
+        for name, content in (("docker", docker_archive(*layers())), ("oci", oci_archive(*layers()))):
+            box = service.create({"image_id": self.imported(service, name, content)})
+            self.assertEqual(service.output(box, "cat /etc/mark; cd /data; ls -a; ls -a opaque").split(),
+                             ["high", ".", "..", "opaque", "stays", ".", "..", "new"])
+            self.assertNotIn("manifest.json", service.output(box, "ls -a /"))
+
+    def test_wrong_layers(self):
+        service = self.serve()
+        low, high = layers()
+        several = {"Config": "y.json", "RepoTags": None, "Layers": ["0/layer.tar"]}
+        missing = packed([("manifest.json", json.dumps([{"Layers": ["none.tar"]}]).encode())])
+        outside = packed([("manifest.json", json.dumps([{"Layers": ["../../../etc/passwd"]}]).encode())])
+        for words, content in (("not exactly one image", docker_archive(low, more=[several])),
+                               ("not exactly one image", packed([("manifest.json", b"[]"), ("index.json", b"{}")])),
+                               ("not exactly one image", packed([("index.json", b"{")])),
+                               ("no layer none.tar", missing), ("a strange name", outside),
+                               ("no tar of a system", docker_archive(low, b"no layer")),
+                               ("no /bin/sh", docker_archive(high))):
+            self.assertIn(words, self.refused(service, content))
+        # What a layer removes is removed where it is unpacked, and nowhere else.
+        for entries in ([("data/.wh...", b""), (".wh..", b""), (".wh.", b""), (".wh.bin/sh", b"")],
+                        [("a/../../.wh.etc", b"")]):
+            events = self.ask_for(service, "hostile", self.bring(service, docker_archive(low, packed(entries))))[1]
+            self.assertIn(events[-1]["type"], ("error", "image"))
+        self.assertTrue(pathlib.Path("/etc/passwd").exists())
+        self.assertEqual(service.output(service.create(), "echo works"), "works\n")
+
+
 class Wrong(Import):
     def test_wrong_requests(self):
         service = self.serve()

@@ -8,63 +8,18 @@
 #include "programs/sandboxd/files.h"
 #include "programs/sandboxd/imagenames.h"
 
-/* Of the archive, and of what is in it: 16 GiB. */
-#define MOST_BYTES   "17179869184"
-#define MOST_ENTRIES "1000000"
-
-/*
- * Unpacks the archive into the folder that becomes the layer; the first word is its digest. Modes
- * lose set-user-ID bits, which no sandbox can set. Names of entries go to the second `head`, which
- * ends tar if there are too many. The room's own /dev and /proc are mounted on those of the image,
- * and its user needs a home.
- */
-static const char import_script[] =
-    "at=" IMAGES_ARCHIVE "\n"
-    "to=" ROOM_SYSTEM "\n"
-    "refuse() { echo \"$1\" >&2; exit 1; }\n"
-    "echo \"$1  $at\" | sha256sum -c --status - || refuse 'the archive does not have this "
-    "SHA-256'\n"
-    "case $(head -c 6 \"$at\" | od -An -tx1 | tr -d ' \\n') in\n"
-    "1f8b*) decode='gzip -dc' ;;\n"
-    "425a68*) decode='bzip2 -dc' ;;\n"
-    "28b52ffd*) decode='zstd -dc' ;;\n"
-    "fd377a585a00) decode='xz -dc' ;;\n"
-    "*) decode=cat ;;\n"
-    "esac\n"
-    "umask 0\n"
-    "mkdir -m 755 \"$to\" || exit 1\n"
-    "{ $decode <\"$at\" || : >\"$at.bad\"; } | head -c " MOST_BYTES " |\n"
-    "    { tar -xvf - -C \"$to\" --numeric-owner --no-same-permissions --anchored \\\n"
-    "        --exclude='dev/*' --exclude='./dev/*' || : >\"$at.bad\"; } |\n"
-    "    head -n " MOST_ENTRIES " >/dev/null\n"
-    "[ ! -e \"$at.bad\" ] || refuse 'the archive is no tar of a system, or has more than 16 GiB or "
-    "a million entries'\n"
-    "cd \"$to\" || exit 1\n"
-    "[ -e bin/sh ] || [ -L bin/sh ] || refuse 'the archive has no system: there is no /bin/sh'\n"
-    "umask 022\n"
-    "for name in dev etc home proc; do\n"
-    "    [ -d $name ] && [ ! -L $name ] || { rm -rf $name && mkdir $name; } || exit 1\n"
-    "done\n"
-    "for name in home/user root run sys tmp var var/tmp workspace; do\n"
-    "    [ -e $name ] || [ -L $name ] || mkdir $name || exit 1\n"
-    "done\n"
-    "for name in etc/group etc/passwd etc/resolv.conf; do\n"
-    "    [ -f $name ] && [ ! -L $name ] || { rm -rf $name && : >$name; } || exit 1\n"
-    "done\n"
-    "grep -q '^[^:]*:[^:]*:1000:' etc/passwd ||\n"
-    "    echo 'user:x:1000:1000:user:/home/user:/bin/sh' >>etc/passwd\n"
-    "grep -q '^[^:]*:[^:]*:1000:' etc/group || echo 'user:x:1000:' >>etc/group\n"
-    "chmod 1777 tmp var/tmp && chown -h 1000:1000 home/user workspace\n";
-
 const char *const *images_import_words(struct arena *arena, struct str digest)
 {
-    enum { WORDS = 6 };
+    enum { WORDS = 8 };
     const char **argv = arena_alloc_array(arena, WORDS, sizeof(*argv));
+    const char *script = arena_copy(arena, imageimport_script);
     const char *text = arena_copy(arena, digest);
 
-    if (argv == NULL || text == NULL)
+    if (argv == NULL || script == NULL || text == NULL)
         return NULL;
-    memcpy(argv, (const char *[WORDS]){"/bin/sh", "-c", import_script, "IMPORT", text, NULL},
+    memcpy(argv,
+           (const char *[WORDS]){"/bin/sh", "-c", script, "IMPORT", text, IMAGES_ARCHIVE,
+                                 ROOM_SYSTEM, NULL},
            WORDS * sizeof(*argv));
     return argv;
 }

@@ -180,9 +180,8 @@ void images_create(const struct api_call *call)
         wrong = images_check_steps(steps, context != NULL);
     if (wrong != NULL)
         call_fail(call->exchange, 400, wrong);
-    if (wrong != NULL || !sandboxes_check_quota(call->service, call->owner, call->exchange))
-        context_unref(context);
-    else if (!images_answer_log(call->service->images, call->exchange, begin_steps,
-                                &(struct steps){call, steps, context}))
+    if (wrong != NULL || !sandboxes_check_quota(call->service, call->owner, call->exchange) ||
+        !images_answer_log(call->service->images, call->exchange, begin_steps,
+                           &(struct steps){call, steps, context}))
         context_unref(context);
 }
