@@ -35,6 +35,8 @@ static const char tables[] =
     " key TEXT PRIMARY KEY, parent TEXT NOT NULL, has_files INTEGER NOT NULL,"
     " is_image INTEGER NOT NULL, created_s INTEGER NOT NULL, used_s INTEGER NOT NULL,"
     " workdir TEXT NOT NULL, env TEXT NOT NULL, owner TEXT NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS systems("
+    " key TEXT PRIMARY KEY REFERENCES layers(key) ON DELETE CASCADE) STRICT;"
     "CREATE TABLE IF NOT EXISTS names("
     " name TEXT PRIMARY KEY, image TEXT NOT NULL) STRICT;";
 
@@ -423,8 +425,12 @@ int sandboxstore_save_layer(struct sandboxstore *store, const struct sandboxstor
                    DATABASE_VALUE_NUMBER(layer->created_s), DATABASE_VALUE_NUMBER(layer->used_s),
                    DATABASE_VALUE_TEXT(layer->workdir), TEXT_VALUE(layer->env),
                    DATABASE_VALUE_TEXT(layer->owner)}};
+    const struct database_write mark = {.sql = "INSERT INTO systems(key) VALUES (?1)"
+                                               " ON CONFLICT(key) DO UPDATE SET key=?1",
+                                        .values = {DATABASE_VALUE_TEXT(layer->key)}};
+    int r = change_one(store, &write);
 
-    return change_one(store, &write);
+    return r == 0 && layer->is_system ? change_one(store, &mark) : r;
 }
 
 int sandboxstore_remove_layer(struct sandboxstore *store, struct str key)
@@ -454,6 +460,7 @@ static void take_layer(void *data, sqlite3_stmt *row)
     layer.used_s = sqlite3_column_int64(row, 5);
     READ_TEXT(row, 6, layer.workdir);
     READ_TEXT(row, 8, layer.owner);
+    layer.is_system = sqlite3_column_int64(row, 9) != 0;
     layer.env = env != NULL ? str_from(env) : STR_EMPTY;
     taker->take(taker->data, &layer);
 }
@@ -466,7 +473,8 @@ int sandboxstore_each_layer(struct sandboxstore *store,
 
     return database_each(store->database,
                          "SELECT key, parent, has_files, is_image, created_s, used_s, workdir, env,"
-                         " owner FROM layers ORDER BY created_s DESC, key",
+                         " owner, key IN (SELECT key FROM systems) FROM layers"
+                         " ORDER BY created_s DESC, key",
                          take_layer, &taker);
 }
 

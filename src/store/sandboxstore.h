@@ -124,6 +124,7 @@ struct sandboxstore_layer {
     char owner[SANDBOXSTORE_ID_BYTES];
     bool has_files; /* false: only environment or directory changed */
     bool is_image;  /* was asked for by these steps, not only on the way */
+    bool is_system; /* all that sandboxes over it see, instead of this machine's system */
     int64_t created_s;
     int64_t used_s;
     char workdir[SANDBOXSTORE_PATH_BYTES]; /* empty: the default */

@@ -405,7 +405,7 @@ static void finish_layer(struct build *build, bool has_files)
     const struct step *step = &build->steps[build->at];
     const struct layer *parent = images_layer(build->images, build->parent);
     struct service *service = build->images->service;
-    struct sandboxstore_layer stored = {.has_files = has_files};
+    struct sandboxstore_layer stored = {.has_files = has_files, .is_system = step->word == IMPORT};
     char key[SANDBOXSTORE_KEY_BYTES];
     struct build *other;
     struct err err = ERR_INIT;

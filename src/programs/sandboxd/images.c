@@ -229,6 +229,16 @@ void images_evict(struct images *images)
 
 /* ---- endpoints ---- */
 
+/* What is below all of it: an imported system, or that of this machine. */
+static struct str base_of(const struct images *images, const struct layer *layer)
+{
+    const struct layer *below;
+
+    while ((below = images_layer(images, layer->record.parent)) != NULL)
+        layer = below;
+    return layer->record.is_system ? str_from(layer->record.key) : STR("host");
+}
+
 static void write_image(struct json_writer *json, const struct images *images,
                         const struct layer *layer)
 {
@@ -237,6 +247,7 @@ static void write_image(struct json_writer *json, const struct images *images,
     json_put_int(json, STR("created_at"), layer->record.created_s);
     json_put_int(json, STR("last_used_at"), layer->record.used_s);
     json_put_bool(json, STR("in_use"), is_used(images, layer->record.key));
+    json_put_str(json, STR("base"), base_of(images, layer));
     json_key(json, STR("names"));
     imagenames_write(json, images, layer->record.key);
     json_end_object(json);

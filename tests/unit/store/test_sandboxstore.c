@@ -147,7 +147,12 @@ static void a_layer_keeps_what_it_was_made_of(void **state)
     assert_string_equal(scene.layer.workdir, "/srv");
     assert_string_equal(scene.env, "{\"A\":\"b\"}");
     assert_int_equal(scene.layer.used_s, 7);
-    assert_true(scene.layer.has_files && scene.layer.is_image);
+    assert_true(scene.layer.has_files && scene.layer.is_image && !scene.layer.is_system);
+    layer.is_system = true;
+    assert_int_equal(sandboxstore_save_layer(scene.store, &layer), 0);
+    assert_int_equal(sandboxstore_save_layer(scene.store, &layer), 0);
+    assert_int_equal(sandboxstore_each_layer(scene.store, take_layer, &scene), 0);
+    assert_true(scene.layer.is_system);
     assert_int_equal(sandboxstore_remove_layer(scene.store, STR("k")), 0);
     assert_int_equal(sandboxstore_remove_layer(scene.store, STR("k")), ERR_NOT_FOUND);
 }
