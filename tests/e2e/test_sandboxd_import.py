@@ -128,7 +128,8 @@ class Systems(Import):
     def test_a_sandbox_of_an_imported_system(self):
         service = self.serve()
         archive = Archive()
-        archive.put("dev/sda", b"no device")
+        archive.tar.addfile(entry("./", tarfile.DIRTYPE, 0o700))
+        archive.put("./dev/sda", b"no device")
         archive.put("usr/local/bin/hello", b"#!/bin/sh\necho hello\n", 0o4755)
         archive.tar.addfile(entry("usr/local/bin/linked", tarfile.SYMTYPE, linkname="/usr/local/bin/hello"))
         archive.tar.addfile(entry("usr/local/bin/same", tarfile.LNKTYPE, linkname="usr/local/bin/hello"))
@@ -166,6 +167,11 @@ class Systems(Import):
             self.assertEqual(service.output(made["id"], "cat /etc/mark; ls /usr/made; echo $A; pwd; cat /built", key=who),
                              "imported\nb\n/place\nbuilt\n")
             self.assertEqual(service.ask("GET", f"/images/{made['image_id']}", key=who)[2]["base"], image)
+        status, _, made = service.ask("POST", "/api/snapshots", {"name": "mine", "imageName": "ours/base:7"}, key=key)
+        self.assertEqual(status, 200, made)
+        status, _, made = service.ask("POST", "/api/sandbox", {"snapshot": "mine"}, key=key)
+        self.assertEqual(status, 200, made)
+        self.assertEqual(service.output(made["id"], "cat /etc/mark", key=key), "imported\n")
         # Other names stand for this machine's system, and the build says so.
         events = self.build(service, ["FROM ours/bass:9", "RUN test ! -e /etc/mark"], key)
         self.assertIn("the base is the system of this machine", events[1]["data"])

@@ -102,6 +102,7 @@ if ! has_shell && { [ -f "$to/manifest.json" ] || [ -f "$to/index.json" ]; }; th
     { rm -f "$at" && mv "$to" "$at.image" && mkdir -m 755 "$to"; } || exit 1
     put_together "$at.image"
 fi
+chmod 755 "$to" # else the folder that was packed decides, which may be anybody's temporary one
 has_shell || refuse 'the archive has no system: there is no /bin/sh'
 
 # The sandbox's own /dev and /proc are mounted on those of the image, and its user needs a home.
