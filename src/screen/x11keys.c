@@ -56,6 +56,33 @@ static int settle(struct x11keys *keys, struct err *err)
 
 /* ---- the table ---- */
 
+static uint32_t symbol_at(const struct x11keys *keys, unsigned code, unsigned level)
+{
+    const xcb_keysym_t *symbols = xcb_get_keyboard_mapping_keysyms(keys->map);
+
+    return level < keys->width ? symbols[(code - keys->first) * keys->width + level] : 0;
+}
+
+/* A key that got another symbol meanwhile, as by a new layout, is not ours any more. */
+static void forget_changed(struct x11keys *keys)
+{
+    int kept = 0;
+
+    for (int i = 0; i < keys->borrowed_count; i++) {
+        const uint32_t *symbols = keys->borrowed_symbols[i];
+        uint8_t code = keys->borrowed[i];
+
+        if (symbol_at(keys, code, 0) != symbols[0] ||
+            (symbols[1] != 0 && symbol_at(keys, code, 1) != symbols[1])) {
+            keys->held->borrowed[code] = false;
+            continue;
+        }
+        keys->borrowed[kept] = code;
+        memmove(keys->borrowed_symbols[kept++], symbols, sizeof(keys->borrowed_symbols[0]));
+    }
+    keys->borrowed_count = kept;
+}
+
 static int read_map(struct x11keys *keys, struct err *err)
 {
     cleanup_free xcb_query_pointer_reply_t *state = xcb_query_pointer_reply(
@@ -71,14 +98,8 @@ static int read_map(struct x11keys *keys, struct err *err)
     keys->width = keys->map->keysyms_per_keycode;
     keys->has_caps_lock = (state->mask & XCB_MOD_MASK_LOCK) != 0;
     keys->has_other_layout = (state->mask & GROUP_MASK) != 0;
+    forget_changed(keys);
     return 0;
-}
-
-static uint32_t symbol_at(const struct x11keys *keys, unsigned code, unsigned level)
-{
-    const xcb_keysym_t *symbols = xcb_get_keyboard_mapping_keysyms(keys->map);
-
-    return level < keys->width ? symbols[(code - keys->first) * keys->width + level] : 0;
 }
 
 static bool is_unused(const struct x11keys *keys, unsigned code)
@@ -144,10 +165,11 @@ static void map_key(struct x11keys *keys, uint8_t code, uint32_t plain, uint32_t
 
 void x11keys_restore(struct x11keys *keys)
 {
+    if (keys->borrowed_count == 0 || read_map(keys, NULL) < 0)
+        return;
     for (int i = 0; i < keys->borrowed_count; i++)
         map_key(keys, keys->borrowed[i], 0, 0);
-    if (keys->borrowed_count > 0)
-        (void)settle(keys, NULL);
+    (void)settle(keys, NULL);
     keys->borrowed_count = 0;
 }
 

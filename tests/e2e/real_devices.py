@@ -54,5 +54,17 @@ class RealDevices:
         self.x.XUngrabKeyboard(self.display, ctypes.c_ulong(0))
         self.x.XSync(self.display, 0)
 
+    def pressed(self):
+        """The keys and buttons that are down, of any device, as bits."""
+        keys = ctypes.create_string_buffer(32)
+        self.x.XQueryKeymap(self.display, keys)
+        self.x.XDefaultRootWindow.restype = ctypes.c_ulong
+        root = ctypes.c_ulong(self.x.XDefaultRootWindow(self.display))
+        windows, places, state = (ctypes.c_ulong * 2)(), (ctypes.c_int * 4)(), ctypes.c_uint()
+        rooms = [ctypes.byref(room, i * ctypes.sizeof(room._type_)) for room in (windows, places)
+                 for i in range(len(room))]
+        self.x.XQueryPointer(self.display, root, *rooms, ctypes.byref(state))
+        return int.from_bytes(keys.raw, "little"), state.value & 0x1F00
+
     def close(self):
         self.x.XCloseDisplay(self.display)

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -17,9 +18,10 @@ from mcp_client import PATIENCE, session_members
 from real_devices import RealDevices
 from screen_scene import OPEN, OnDisplay, is_confined_worker, pixels_of
 
-NEEDED = ("Xvfb", "xev", "xterm", "setxkbmap", "xsetroot", "xrandr")
+NEEDED = ("Xvfb", "xev", "xterm", "setxkbmap", "xmodmap", "xsetroot", "xrandr")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
 WIDTH, HEIGHT = 1280, 800
+CLOSING_WINDOW = pathlib.Path(__file__).with_name("closing_window.py")
 
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
@@ -217,23 +219,35 @@ class Acting(OnScreen):
         self.assertEqual(len(self.events(path, "KeyPress")), 4)
 
     def test_text_comes_out_as_it_was_given_in_every_layout(self):
-        text = "Az!?@ é€ñß Ж漢字 😀 \"q\" {}~^"
-        for layout in ("us", "de", "fr"):
+        text = "Az!?@ é€ñß Ж漢字 😀 \"q\" {}~^\n"
+        got, ready = self.room / "typed", self.room / "ready"
+        self.show("xterm", "-u8", "-geometry", "60x10+0+0", "-e", "sh", "-c",
+                  f"stty -ixon; : > {got}; touch {ready}; cat > {got}")
+        self.wait_for(ready.exists)
+        server = self.serve()
+        self.ok(server, "mouse_click", x=100, y=60)
+        # One right after the other: the new layout takes the keys away that were borrowed for the last text.
+        for count, layout in enumerate(("us", "de", "fr", "us"), 1):
             with self.subTest(layout):
                 self.run_x("setxkbmap", layout)
-                got = self.room / f"typed-{layout}"
-                ready = self.room / f"ready-{layout}"
-                terminal = self.show("xterm", "-u8", "-geometry", "60x10+0+0", "-e", "sh", "-c",
-                                     f"stty -ixon; touch {ready}; cat > {got}")
-                self.wait_for(ready.exists)
-                server = self.serve()
-                self.ok(server, "mouse_click", x=100, y=60)
-                self.ok(server, "keyboard_type", text=f"{text}\n{text}\n")
-                self.wait_for(lambda: got.exists() and got.read_text().count("\n") == 2)
-                self.assertEqual(got.read_text(), f"{text}\n{text}\n")
-                self.end(server)
-                terminal.kill()
-                terminal.wait()
+                self.ok(server, "keyboard_type", text=text)
+                self.wait_for(lambda: got.read_text().count("\n") == count)
+                self.assertEqual(got.read_text(), text * count)
+        self.end(server)
+
+    def test_a_borrowed_key_that_gets_another_symbol_is_left_alone(self):
+        def key_of(symbol):
+            found = re.search(rf"keycode +(\d+) = {symbol}\b", self.run_x("xmodmap", "-pke").decode())
+            return found and found[1]
+
+        self.log_events()
+        server = self.serve()
+        key = self.wait_for(lambda: self.ok(server, "keyboard_type", text="漢字") or key_of("U6F22"))
+        self.run_x("xmodmap", "-e", f"keycode {key} = F35")
+        self.wait_for(lambda: key_of("U5B57") is None)  # the other one was given back
+        self.assertEqual(key_of("F35"), key)
+        self.ok(server, "keyboard_type", text="漢")
+        self.assertEqual(key_of("F35"), key)
 
     @unittest.skipUnless(shutil.which("chromium"), "chromium is not installed")
     def test_text_comes_out_in_a_browser(self):
@@ -241,7 +255,6 @@ class Acting(OnScreen):
         page = self.room / "page.html"
         page.write_text("<meta charset=utf-8><title>empty</title><style>textarea{position:fixed;inset:0}</style>"
                         "<textarea oninput='document.title=value' onclick='document.title=`clicked`'></textarea>")
-        self.run_x("setxkbmap", "de")
         self.show("chromium", *(["--no-sandbox"] if os.geteuid() == 0 else []), "--no-first-run", "--disable-gpu",
                   "--password-store=basic", f"--user-data-dir={self.room / 'profile'}", "--window-position=0,0",
                   f"--window-size={WIDTH},{HEIGHT}", f"--app=file://{page}", stdout=subprocess.DEVNULL,
@@ -253,10 +266,14 @@ class Acting(OnScreen):
             self.ok(server, "mouse_click", x=300, y=300)
             return "clicked" in titles()
 
-        self.wait_for(is_clicked)
-        self.ok(server, "keyboard_type", text=text)
-        self.wait_for(lambda: len(max(titles(), key=len)) >= len(text))
-        self.assertIn(text, titles())
+        for layout in ("us", "de", "fr"):
+            with self.subTest(layout):
+                self.run_x("setxkbmap", layout)
+                self.wait_for(is_clicked)
+                self.ok(server, "keyboard_shortcut", keys=["ctrl", "a"])
+                self.ok(server, "keyboard_type", text=text)
+                self.wait_for(lambda: len(max(titles(), key=len)) >= len(text))
+                self.assertIn(text, titles())
 
     def test_what_is_held_is_released_when_the_server_is_killed(self):
         path = self.log_events()
@@ -361,6 +378,61 @@ class Disturbed(OnScreen):
         [worker] = [pid for pid in session_members(server.pid) if is_confined_worker(pid)]
         os.kill(worker, signal.SIGSTOP)
         self.end(server)
+
+    def open_window(self):
+        """One that closes at the first key or button."""
+        window = self.show(sys.executable, CLOSING_WINDOW, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(window.stdout.close)
+        self.assertEqual(window.stdout.readline(), "open\n")
+        return window
+
+    def test_a_window_that_closes_in_the_middle_of_a_call(self):
+        below = self.log_events()
+        server = self.serve()
+        devices = RealDevices(self.display)
+        self.addCleanup(devices.close)
+        self.ok(server, "mouse_move", x=50, y=50)
+        for tool, arguments in (("keyboard_hold", {"keys": ["shift", "a"], "durationMs": 300}),
+                                ("keyboard_type", {"text": "é漢 Az" * 500}),
+                                ("mouse_drag", {"fromX": 50, "fromY": 50, "toX": 500, "toY": 500}),
+                                ("mouse_double_click", {"x": 50, "y": 50}),
+                                ("mouse_scroll", {"x": 50, "y": 50, "direction": "down", "amount": 50})):
+            with self.subTest(tool):
+                window = self.open_window()
+                self.ok(server, tool, **arguments)
+                self.assertEqual(window.stdout.readline(), "closed\n")
+                self.assertEqual(devices.pressed(), (0, 0))
+        # The one below got what came after it.
+        self.ok(server, "mouse_click", x=50, y=50, button="right")
+        self.wait_for(lambda: "button 3" in below.read_text())
+        self.assertNotIn("has ended", server.words())
+
+    def test_windows_that_open_and_close_while_they_are_looked_at(self):
+        server = self.serve()
+        self.show(sys.executable, CLOSING_WINDOW, "always")
+        self.wait_for(lambda: server.good("window_list")["windows"])
+        for _ in range(50):
+            for window in server.good("window_list")["windows"]:
+                self.assertEqual(window["width"], 600)
+            self.shoot(server, "screen_screenshot_region", x=0, y=0, width=300, height=300)
+            self.ok(server, "mouse_click", x=100, y=100)
+
+    def test_a_server_that_is_killed_in_the_middle_of_a_call(self):
+        path = self.log_events()
+        server = self.serve()
+        self.ok(server, "mouse_move", x=50, y=50)
+        began = time.monotonic()
+        message = server.call_message("keyboard_hold", {"keys": ["a"], "durationMs": 10000})
+        server.send(message)
+        self.wait_for(lambda: self.events(path, "KeyPress"))
+        self.server.kill()
+        self.server.wait()
+        result = server.result(message["id"])
+        self.assertIn("the X server has closed the connection", result["content"][0]["text"])
+        self.assertTrue(result["isError"])
+        self.assertLess(time.monotonic() - began, 10)
+        self.start_display()
+        self.wait_for(lambda: not server.call("mouse_click", x=50, y=50).get("isError"))
 
     def test_a_grab_of_another_client_delays_and_breaks_nothing(self):
         path = self.log_events()
