@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Screen and keyboard through `gatehouse mcp`, on the X server of $DISPLAY: a screenshot beside the
- * original's own tool and scrot, a region, typing, and the memory of the idle companion. Arguments:
- * gatehouse, a folder to work in; Node, the peer's program and its modules, or none of them.
+ * original's own tool and scrot, a region, waiting, typing, and the memory of the idle companion.
+ * Arguments: gatehouse, a folder to work in; Node, the peer's program and its modules, or none of
+ * them.
  */
 #include <spawn.h>
 #include <stdio.h>
@@ -227,6 +228,30 @@ static void measure_memory(const struct mcp_peer *server)
     bench_goal_at_most_of("gatehouse-screen, idle", kb / 1024, 4, "MB");
 }
 
+static double family_cpu_ms(const struct mcp_peer *server)
+{
+    pid_t family[MAX_FAMILY];
+    size_t count = process_family(server->pid, family, MAX_FAMILY);
+    double ns = 0;
+
+    for (size_t i = 0; i < count; i++)
+        ns += process_cpu_ns(family[i]);
+    return ns / 1e6;
+}
+
+/* Of our processes, while nothing changes. */
+static void measure_waiting(struct mcp_peer *server)
+{
+    struct request request;
+    double before_ms;
+
+    prepare(&request, server, "screen_wait", "{\"until\":\"change\",\"timeoutMs\":2000}");
+    before_ms = family_cpu_ms(server);
+    call(&request);
+    bench_goal_at_most_of("processor time of waiting for 2 s", family_cpu_ms(server) - before_ms,
+                          50, "ms");
+}
+
 int main(int argc, char **argv)
 {
     char option[] = "--permission-computer";
@@ -243,6 +268,7 @@ int main(int argc, char **argv)
     prepare(&shoot, &server, "screen_screenshot", "{}");
     compare_pictures(&shoot, argv[2], argc == 6 ? argv + 3 : NULL);
     measure_region(&server);
+    measure_waiting(&server);
     measure_typing(&server);
     mcp_peer_end(&server);
     return bench_missed() > 0 ? BENCH_GOALS_MISSED : 0;

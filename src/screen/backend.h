@@ -62,6 +62,11 @@ struct screen_ops {
     int (*pointer)(struct screen *screen, int *out_x, int *out_y, struct err *err);
     /* One object for each window that a person sees, the topmost first. */
     int (*windows)(struct screen *screen, struct json_writer *json, struct err *err);
+    /*
+     * Whether something may have been drawn since this was last true; the first time it is. Looks
+     * at what `events` took. Always true, or NULL: the display does not tell.
+     */
+    bool (*has_changed)(struct screen *screen);
     /* The pixels are valid until the next call. They may be more than the area has places. */
     int (*grab)(struct screen *screen, const struct screen_area *area, bool has_cursor,
                 struct image *out_image, struct err *err);

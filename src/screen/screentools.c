@@ -25,6 +25,8 @@ enum {
     MAX_IMAGE_SIDE = 65535,
     TOOLS = TOOL_SCREEN_WAIT - TOOL_SCREEN_SCREENSHOT + 1,
     WAIT_LOOK_MS = 50,
+    WAIT_WATCH_MS = 20, /* of a look, if the display tells what changes; others wait for it */
+    WAIT_TURN_MS = 1,   /* for others */
     WAIT_DEFAULT_MS = 10000,
     WAIT_STILL_MS = 500,
     HELD_MS = 50000, /* shorter than the time that a server gives a call */
@@ -167,6 +169,7 @@ static int take_action(struct screen_call *call, struct err *err)
         return 0;
     case TOOL_SCREEN_WAIT:
         request->action = SCREEN_LOOK;
+        request->ms = WAIT_WATCH_MS;
         call->waits_for_change = choice_of(arguments, "until", changes) == 1;
         call->wait_ms = (unsigned)number_of(arguments, "timeoutMs", WAIT_DEFAULT_MS);
         call->still_ms = (unsigned)number_of(arguments, "stillMs", WAIT_STILL_MS);
@@ -541,7 +544,7 @@ static int wait_for_screen(const struct screen_call *call, const struct cancel *
         if (!has_come && now_ms - start_ms >= call->wait_ms)
             break;
         if (!has_come)
-            pause_ms(WAIT_LOOK_MS);
+            pause_ms(reply.is_same ? WAIT_TURN_MS : WAIT_LOOK_MS);
     }
     snprintf(object, sizeof(object), "{\"%s\":%s,\"elapsedMs\":%lld}",
              call->waits_for_change ? "changed" : "still", has_come ? "true" : "false",

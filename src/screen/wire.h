@@ -28,7 +28,7 @@ enum screen_action {
     SCREEN_INFO,
     SCREEN_WINDOWS,
     SCREEN_GRAB,
-    SCREEN_LOOK, /* a fingerprint of a region */
+    SCREEN_LOOK, /* a fingerprint of a region; may wait until something changes */
     SCREEN_MOVE,
     SCREEN_CLICK,
     SCREEN_BUTTON,
@@ -65,7 +65,7 @@ struct screen_request {
     uint32_t button; /* 1 left, 2 middle, 3 right */
     uint32_t count;  /* of clicks or of scroll steps */
     uint32_t direction;
-    uint32_t ms; /* to hold a key */
+    uint32_t ms; /* to hold a key, or to look at most */
     uint32_t is_down;
     uint32_t has_cursor;
     uint32_t text_len;
@@ -79,6 +79,7 @@ struct screen_reply {
     int32_t width;
     int32_t height;
     uint64_t fingerprint;
+    uint32_t is_same; /* the display says that nothing was drawn since the last look */
 };
 
 /*

@@ -17,6 +17,7 @@
 #include <xcb/xtest.h>
 
 #include "base/cleanup.h"
+#include "screen/x11damage.h"
 #include "screen/x11gesture.h"
 #include "screen/x11keys.h"
 
@@ -45,6 +46,7 @@ struct x11 {
     xcb_window_t root;
     struct screen_held *held;
     struct x11keys *keys;
+    struct x11damage *damage;   /* NULL: the server does not tell what is drawn */
     struct x11gesture *gesture; /* NULL: real devices cannot be told apart */
     xcb_atom_t atoms[ATOMS];
     bool has_monitors; /* RandR 1.5 */
@@ -433,6 +435,13 @@ static int grab(struct screen *screen, const struct screen_area *area, bool has_
     return 0;
 }
 
+static bool has_changed(struct screen *screen)
+{
+    struct x11 *x11 = x11_of(screen);
+
+    return x11->damage == NULL || x11damage_has_changed(x11->damage);
+}
+
 /* ---- input ---- */
 
 static int move(struct screen *screen, int x, int y, struct err *err)
@@ -468,7 +477,10 @@ static int press(struct screen *screen, const uint32_t *symbols, int count, unsi
 
 static void rest(struct screen *screen)
 {
-    x11keys_restore(x11_of(screen)->keys);
+    struct x11 *x11 = x11_of(screen);
+
+    x11keys_restore(x11->keys);
+    x11damage_rest(x11->damage);
 }
 
 static void release_all(struct screen *screen)
@@ -509,6 +521,7 @@ static int events(struct screen *screen, bool *out_is_stopped, int *out_wait_ms,
     while ((event = xcb_poll_for_event(x11->connection)) != NULL) {
         if (x11gesture_take(x11->gesture, event))
             *out_is_stopped = true;
+        x11damage_take(x11->damage, event);
         free(event);
     }
     if (look_for_gesture(x11, out_wait_ms))
@@ -524,6 +537,7 @@ static void close_screen(struct screen *screen)
         x11keys_restore(x11->keys);
         x11keys_free(x11->keys);
     }
+    x11damage_free(x11->damage);
     x11gesture_free(x11->gesture);
     drop_shared(x11);
     free(x11->reply);
@@ -536,6 +550,7 @@ static const struct screen_ops ops = {
     .monitors = monitors,
     .pointer = pointer,
     .windows = windows,
+    .has_changed = has_changed,
     .grab = grab,
     .move = move,
     .button = button,
@@ -634,6 +649,7 @@ static int open_all(struct x11 *x11, int number, struct err *err)
     find_atoms(x11);
     if (check_pixels(x11, each.data, err) < 0)
         return ERR_UNSUPPORTED;
+    x11->damage = x11damage_new(x11->connection, x11->root);
     x11->gesture = x11gesture_new(x11->connection, x11->root);
     return x11keys_new(x11->connection, x11->root, x11->held, &x11->keys, err);
 }

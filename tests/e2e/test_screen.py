@@ -18,7 +18,7 @@ from mcp_client import PATIENCE, session_members
 from real_devices import RealDevices
 from screen_scene import OPEN, OnDisplay, is_confined_worker, pixels_of
 
-NEEDED = ("Xvfb", "xev", "xterm", "setxkbmap", "xmodmap", "xsetroot", "xrandr")
+NEEDED = ("Xvfb", "xev", "xterm", "setxkbmap", "xdpyinfo", "xmodmap", "xsetroot", "xrandr")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
 WIDTH, HEIGHT = 1280, 800
 CLOSING_WINDOW = pathlib.Path(__file__).with_name("closing_window.py")
@@ -26,6 +26,8 @@ CLOSING_WINDOW = pathlib.Path(__file__).with_name("closing_window.py")
 
 @unittest.skipIf(MISSING, f"not installed: {', '.join(MISSING)}")
 class OnScreen(OnDisplay):
+    options = ()  # of the X server
+
     def setUp(self):
         super().setUp()
         self.display = None
@@ -34,7 +36,7 @@ class OnScreen(OnDisplay):
     def start_display(self):
         end, other = os.pipe()
         words = ["Xvfb", *([self.display] if self.display else []), "-displayfd", str(other), "-screen", "0",
-                 f"{WIDTH}x{HEIGHT}x24", "-nolisten", "tcp", "-noreset"]
+                 f"{WIDTH}x{HEIGHT}x24", "-nolisten", "tcp", "-noreset", *self.options]
         self.server = subprocess.Popen(words, pass_fds=[other], stderr=subprocess.DEVNULL)
         self.children.append(self.server)
         os.close(other)
@@ -111,29 +113,6 @@ class Seeing(OnScreen):
         [window] = server.good("window_list")["windows"]
         self.assertEqual((window["title"], window["width"]), ("Event Tester", 600))
 
-    def test_waiting_ends_when_the_screen_changes_or_rests(self):
-        server = self.serve()
-        self.assertTrue(server.good("screen_wait", until="still", stillMs=100)["still"])
-        self.assertFalse(server.good("screen_wait", until="change", timeoutMs=200)["changed"])
-        message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 30000})
-        server.send(message)
-        server.good("screen_info")  # others are not kept waiting
-        # Again and again: its first look may come later than the first change.
-        over = threading.Event()
-        painter = threading.Thread(target=self.keep_painting, args=(over,))
-        painter.start()
-        try:
-            self.assertTrue(server.result(message["id"])["structuredContent"]["changed"])
-        finally:
-            over.set()
-            painter.join()
-
-    def keep_painting(self, over):
-        for colour in itertools.cycle(("#123456", "#654321")):
-            if over.is_set():
-                return
-            self.run_x("xsetroot", "-solid", colour)
-
     def test_without_a_display_there_are_no_such_tools_and_a_reason(self):
         server = self.begin(*OPEN, env={"DISPLAY": ":987654"})
         names = [tool["name"] for tool in server.request("tools/list")["tools"]]
@@ -167,6 +146,54 @@ class Seeing(OnScreen):
         self.assertRegex(server.bad("mouse_click", x=1, y=1), "X server")
         self.start_display()
         self.wait_for(lambda: not server.call("screen_screenshot").get("isError"))
+
+
+class Waiting(OnScreen):
+    def test_waiting_ends_when_the_screen_changes_or_rests(self):
+        server = self.serve()
+        self.assertTrue(server.good("screen_wait", until="still", stillMs=100)["still"])
+        self.assertFalse(server.good("screen_wait", until="change", timeoutMs=200)["changed"])
+        message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 30000})
+        server.send(message)
+        server.good("screen_info")  # others are not kept waiting
+        # Again and again: its first look may come later than the first change.
+        over = threading.Event()
+        painter = threading.Thread(target=self.keep_painting, args=(over,))
+        painter.start()
+        try:
+            self.assertTrue(server.result(message["id"])["structuredContent"]["changed"])
+        finally:
+            over.set()
+            painter.join()
+
+    def keep_painting(self, over):
+        for colour in itertools.cycle(("#123456", "#654321")):
+            if over.is_set():
+                return
+            self.run_x("xsetroot", "-solid", colour)
+
+    def test_only_the_region_counts(self):
+        self.run_x("xsetroot", "-solid", "#000000")
+        server = self.serve()
+        self.shoot(server, maxSide=WIDTH)
+        message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 1000, "x": 700, "y": 100,
+                                                      "width": 100, "height": 100})
+        server.send(message)
+        self.show(sys.executable, CLOSING_WINDOW, "always")  # beside it
+        self.assertFalse(server.result(message["id"])["structuredContent"]["changed"])
+        message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 30000, "x": 500, "y": 500,
+                                                      "width": 200, "height": 200})
+        server.send(message)
+        self.assertTrue(server.result(message["id"])["structuredContent"]["changed"])
+
+
+class WaitingWithoutDamage(Waiting):
+    """The server does not say what is drawn: pictures are compared."""
+    options = ("-extension", "DAMAGE")
+
+    def setUp(self):
+        super().setUp()
+        self.assertNotIn(b"DAMAGE", self.run_x("xdpyinfo", "-queryExtensions"))
 
 
 class Acting(OnScreen):

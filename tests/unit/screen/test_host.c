@@ -6,7 +6,7 @@
 
 #include "screen/host.h"
 
-enum { NOTES_BYTES = 4096, PIXEL_BYTES = 4, MAX_PIXELS = 2000 * 1000 };
+enum { LOOK_MS = 20, NOTES_BYTES = 4096, PIXEL_BYTES = 4, MAX_PIXELS = 2000 * 1000 };
 
 struct fake {
     struct screen base;
@@ -16,6 +16,8 @@ struct fake {
     int fails_at; /* the button event that fails; 0: none does */
     int buttons;
     bool makes_gesture;
+    bool was_drawn_on; /* not told yet */
+    int grabs;
     bool has_gone;
 };
 
@@ -61,9 +63,18 @@ static int grab(struct screen *screen, const struct screen_area *area, bool has_
     (void)has_cursor;
     (void)err;
     fake->grabbed = *area;
+    fake->grabs++;
     *out_image =
         (struct image){fake->pixels, area->width, area->height, (size_t)area->width * PIXEL_BYTES};
     return area->width * area->height <= MAX_PIXELS ? 0 : ERR_TOO_LARGE;
+}
+
+static bool has_changed(struct screen *screen)
+{
+    bool was_drawn_on = fake_of(screen)->was_drawn_on;
+
+    fake_of(screen)->was_drawn_on = false;
+    return was_drawn_on;
 }
 
 static int move(struct screen *screen, int x, int y, struct err *err)
@@ -332,6 +343,71 @@ static void a_region_is_cut_to_what_there_is(void **state)
         assert_int_equal(ask(outside[i], ""), ERR_INVALID_ARGUMENT);
 }
 
+static uint64_t look_at(int width, bool is_same, int grabs)
+{
+    struct screen_request request = {.action = SCREEN_LOOK, .width = width, .height = 10};
+
+    assert_int_equal(ask(request, ""), 0);
+    assert_int_equal(reply.is_same, is_same);
+    assert_int_equal(fake->grabs, grabs);
+    return reply.fingerprint;
+}
+
+static void a_display_that_tells_of_changes_is_looked_at_only_then(void **state)
+{
+    struct screen_ops telling = ops;
+    uint64_t first;
+
+    (void)state;
+    telling.has_changed = has_changed;
+    fake->base.ops = &telling;
+    first = look_at(10, false, 1);
+    assert_true(look_at(10, true, 1) == first);
+    /* The old one, though there is another picture: nobody has told. */
+    fake->pixels[0] = 1;
+    assert_true(look_at(10, true, 1) == first);
+    fake->was_drawn_on = true;
+    assert_true(look_at(10, false, 2) != first);
+    (void)look_at(10, true, 2);
+    /* Another place. */
+    (void)look_at(20, false, 3);
+    (void)look_at(10, false, 4);
+    /* After an image, coordinates count others. */
+    assert_int_equal(ask((struct screen_request){.action = SCREEN_GRAB, .max_side = 50}, ""), 0);
+    (void)look_at(10, false, 6);
+    fake->has_gone = true;
+    assert_int_equal(ask((struct screen_request){.action = SCREEN_LOOK, .ms = 1}, ""),
+                     ERR_CONNECTION_LOST);
+    fake->base.ops = &ops;
+}
+
+static void any_other_display_is_looked_at_each_time(void **state)
+{
+    (void)state;
+    (void)look_at(10, false, 1);
+    (void)look_at(10, false, 2);
+}
+
+/* Not everything that draws says so. */
+static void now_and_then_it_is_looked_at_in_any_case(void **state)
+{
+    struct screen_request request = {
+        .action = SCREEN_LOOK, .width = 10, .height = 10, .ms = LOOK_MS};
+    struct screen_ops telling = ops;
+    uint64_t first;
+
+    (void)state;
+    telling.has_changed = has_changed;
+    fake->base.ops = &telling;
+    assert_int_equal(ask(request, ""), 0);
+    first = reply.fingerprint;
+    fake->pixels[0] = 1;
+    while (fake->grabs == 1)
+        assert_int_equal(ask(request, ""), 0);
+    assert_true(reply.fingerprint != first);
+    fake->base.ops = &ops;
+}
+
 static void a_drag_moves_in_steps_and_always_lets_go(void **state)
 {
     const struct screen_request drag = {
@@ -406,6 +482,9 @@ TEST_MAIN(SCREEN(a_display_that_asks_is_left_alone_at_the_start),
           SCREEN(without_a_picture_coordinates_are_the_screens),
           SCREEN(with_a_size_they_are_the_primary_monitors),
           SCREEN(after_a_picture_they_are_its_own), SCREEN(a_region_is_cut_to_what_there_is),
+          SCREEN(a_display_that_tells_of_changes_is_looked_at_only_then),
+          SCREEN(any_other_display_is_looked_at_each_time),
+          SCREEN(now_and_then_it_is_looked_at_in_any_case),
           SCREEN(what_no_monitor_shows_is_not_clicked), SCREEN(after_a_stop_there_is_no_more_input),
           SCREEN(a_display_that_goes_away_ends_a_drag),
           SCREEN(a_drag_moves_in_steps_and_always_lets_go),
