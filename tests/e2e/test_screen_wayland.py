@@ -204,6 +204,43 @@ class Acting(OnSway):
         self.wait_for(lambda: re.search(r"button: \d+.*state: 1[^\0]*(pointer\] leave|button: \d+.*state: 0)",
                                         path.read_text()))
 
+    def hold_key(self, server, path, ms):
+        """Returns the call when the window was told."""
+        message = server.call_message("keyboard_hold", {"keys": ["a"], "durationMs": ms})
+        server.send(message)
+        self.wait_for(lambda: self.found(path, r"key: \d+; state: 1"))
+        return message
+
+    def test_a_window_that_closes_in_the_middle_of_a_call(self):
+        server = self.serve()
+        path = self.log_events(server)
+        message = self.hold_key(server, path, 500)
+        self.children[-1].kill()
+        self.wait_for(lambda: not server.good("window_list")["windows"])
+        self.assertEqual(server.result(message["id"])["content"][0]["text"], "ok")
+        self.ok(server, "mouse_drag", fromX=10, fromY=20, toX=210, toY=120)
+        self.ok(server, "keyboard_type", text="é漢")
+        # The next one finds nothing pressed.
+        path.write_text("")
+        self.log_events(server)
+        self.ok(server, "keyboard_key_tap", key="b")
+        self.wait_for(lambda: self.found(path, r"key: \d+; state: 0"))
+        self.assertEqual(self.found(path, r"key: (\d+); state: 1"), ["56"])
+
+    def test_a_compositor_that_is_killed_in_the_middle_of_a_call(self):
+        server = self.serve()
+        path = self.log_events(server)
+        message = self.hold_key(server, path, 10000)
+        self.sway.kill()
+        self.sway.wait()
+        result = server.result(message["id"])
+        self.assertTrue(result["isError"])
+        self.assertIn("Wayland", result["content"][0]["text"])
+        for control in self.runtime.glob("*.sock"):
+            control.unlink()
+        self.start_sway()
+        self.wait_for(lambda: not server.call("mouse_move", x=1, y=1).get("isError"))
+
     def is_confined_worker(self, pid):
         with open(f"/proc/{pid}/status") as status:
             lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
