@@ -279,6 +279,9 @@ class Pages(InBrowser):
         self.text(server, "document.body.innerHTML = '<a href=\"/slow/300\">Go</a>'; 1")
         self.ok(server, "browser_click", element={"selector": "text=Go"})
         self.assertEqual(self.text(server, "document.title"), "Slow")
+        # Only a script that may do something counts as done by the user.
+        self.assertFalse(self.text(server, "navigator.userActivation.isActive"))
+        self.assertTrue(self.text(server, "(() => navigator.userActivation.isActive)()"))
 
 
 class Several(InBrowser):

@@ -88,6 +88,7 @@ let rootAnswers = new Map();
 function forgetAnswers() {
   rootAnswers = new Map();
   parentAnswers = new Map();
+  tableAnswers = new Map();
   parentsAsked = 0;
 }
 
@@ -395,6 +396,11 @@ function nameOf(element, role) {
   if (!hasAttributes(element) && NAMED_BY_CONTENT.has(role)) {
     const text = plainText(element);
     if (text !== null) return text;
+  }
+  // Of a link's attributes only those of ARIA go before its text.
+  if (localName(element) === "a" && isHtml(element) && NAMED_BY_CONTENT.has(role) && !hasAriaAttributes(element)) {
+    const text = plainText(element);
+    if (text !== null && text !== "") return text;
   }
   return tidy(alternativeText(element, new Search(), true));
 }

@@ -137,9 +137,13 @@ function referenced(element, name, property) {
   return Array.isArray(assigned) ? assigned : assigned ? [assigned] : found;
 }
 
+// The frequent elements that can have no shadow root are left out by the browser, which is quicker than to ask them.
+const MAY_HOST = `:not(a, b, br, button, dd, dl, dt, em, g, i, img, input, label, li, link, meta, ol, option, path, script,
+  select, small, strong, svg, table, tbody, td, th, thead, tr, u, ul, use)`;
+
 // Adds the shadow roots of the elements in a root, in document order. By index: an iterator takes four times as long.
 function addRoots(root, roots) {
-  const elements = queryAll[nodeType(root)](root, "*");
+  const elements = queryAll[nodeType(root)](root, MAY_HOST);
   for (let i = 0, count = elements.length; i < count; i++) {
     const inner = shadowOf(elements[i]);
     if (inner !== null) roots.push(inner);

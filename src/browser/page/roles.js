@@ -52,7 +52,7 @@ const TAG_ROLES = {
 
 const TABLE_PARTS = words("caption tbody thead tfoot tr td th");
 
-const typeOf = (input) => Reflect.get(HTMLInputElement.prototype, "type", input);
+const typeOf = getter(HTMLInputElement.prototype, "type");
 
 function explicitRole(element) {
   const value = attribute(element, "role");
@@ -153,15 +153,29 @@ function headerRole(header) {
   return before === "td" || after === "td" ? "rowheader" : "columnheader";
 }
 
-function tablePartRole(element, tag) {
+// What the parts of a table that have one parent share; kept during one call of the script.
+let tableAnswers = new Map();
+
+function tableAround(element) {
+  const parent = parentNode(element);
+  let answer = tableAnswers.get(parent);
+  if (answer !== undefined) return answer;
   const table = tableOf(element);
-  if (table === null) return tag === "td" || tag === "th" ? "cell" : "generic";
-  const given = explicitRole(table);
+  const given = table === null ? null : explicitRole(table);
   const role = given === "none" && roleOf(table) !== "none" ? null : given;
+  const isNoRow = table !== null && localName(parent) === "tr" && roleOf(parent) !== "row";
+  answer = { table, role, isNoRow };
+  tableAnswers.set(parent, answer);
+  return answer;
+}
+
+function tablePartRole(element, tag) {
+  const { table, role, isNoRow } = tableAround(element);
+  if (table === null) return tag === "td" || tag === "th" ? "cell" : "generic";
   if (role === "none") return "generic";
   if (tag === "caption") return "caption";
   if (role !== null && role !== "table" && role !== "grid" && role !== "treegrid") return "generic";
-  if ((tag === "td" || tag === "th") && localName(parentNode(element)) === "tr" && roleOf(parentNode(element)) !== "row") return "generic";
+  if (isNoRow && (tag === "td" || tag === "th")) return "generic";
   if (tag === "td") return role === "grid" || role === "treegrid" ? "gridcell" : "cell";
   return tag === "th" ? headerRole(element) : TAG_ROLES[tag];
 }

@@ -88,18 +88,19 @@ class Printer {
     this.frames.push({ ref: refOf(item.element), indent: depth + 1 });
   }
 
-  whole(child, depth) {
+  // Stops once it has printed more than `limit`.
+  whole(child, depth, limit) {
     if (typeof child === "string") return this.print(textLine(child), depth);
     this.print(child.line, depth);
     for (const line of child.extra) this.print(`- ${line}`, depth + 1);
-    for (const inner of child.shown) this.whole(inner, depth + 1);
+    for (const inner of child.shown) if (this.chars <= limit) this.whole(inner, depth + 1, limit);
     if (child.isFrame) this.frame(child, depth);
   }
 
   // At most `budget` characters of the child; false if not even its line fits.
   some(child, depth, budget) {
     if (charsAt(child, depth) <= budget) {
-      this.whole(child, depth);
+      this.whole(child, depth, Infinity);
       return true;
     }
     if (typeof child === "string") return false;
@@ -322,6 +323,7 @@ function snapshot(options) {
     refPrefix = options.prefix;
   }
   const withRefs = options.refs !== false;
+  weakenRefs();
   const element = options.scope === undefined || options.scope === null ? null : findTarget(options.scope, { first: true });
   const modal = element === null ? openModal() : null;
   const rootElement = element ?? pageRoot();
@@ -354,16 +356,20 @@ function snapshot(options) {
     list.skipped = skip;
     list.shown = list.shown.slice(skip);
   }
-  total(items, root);
-  return Object.assign(result, printAll(root, options, withRefs), { hosts: walk.hosts.map(refOf) });
+  return Object.assign(result, printAll(items, root, options, withRefs), { hosts: walk.hosts.map(refOf) });
 }
 
-function printAll(root, options, withRefs) {
+// Most pages fit, so sizes are counted only if this one does not.
+function printAll(items, root, options, withRefs) {
   const limit = options.maxChars > 0 ? Math.max(MIN_BUDGET, options.maxChars) : Infinity;
   const depth = Math.max(0, Math.floor(options.indent ?? 0));
-  const printer = new Printer(depth, withRefs);
-  if (root.chars + 2 * depth * root.lines <= limit) for (const child of root.shown) printer.whole(child, depth);
-  else printer.children(root, depth, limit);
+  let printer = new Printer(depth, withRefs);
+  for (const child of root.shown) if (printer.chars <= limit) printer.whole(child, depth, limit);
+  if (printer.chars > limit) {
+    total(items, root);
+    printer = new Printer(depth, withRefs);
+    printer.children(root, depth, limit);
+  }
   const { parts, frames, chars, lines, omitted } = printer.result();
   return { parts, frames, chars, lines, truncated: omitted > 0, omitted };
 }
