@@ -269,21 +269,35 @@ static struct key key_at(struct str text, size_t at)
     return key.kind != NULL ? key : bearer_token(text, at);
 }
 
+struct numbers {
+    struct str seen[MAX_KEYS];
+    size_t count;
+};
+
 /* The number of a key: that of the same one before, or the next. */
-static size_t number_of(struct str seen[MAX_KEYS], size_t *count, struct str key)
+static size_t number_of(void *data, const char *kind, struct str key)
 {
-    for (size_t i = 0; i < *count && i < MAX_KEYS; i++)
-        if (str_eq(seen[i], key))
+    struct numbers *numbers = data;
+
+    (void)kind;
+    for (size_t i = 0; i < numbers->count && i < MAX_KEYS; i++)
+        if (str_eq(numbers->seen[i], key))
             return i + 1;
-    if (*count < MAX_KEYS)
-        seen[*count] = key;
-    return ++*count;
+    if (numbers->count < MAX_KEYS)
+        numbers->seen[numbers->count] = key;
+    return ++numbers->count;
 }
 
 int redact_keys(struct str text, struct buf *out)
 {
-    struct str seen[MAX_KEYS];
-    size_t count = 0;
+    struct numbers numbers;
+
+    numbers.count = 0;
+    return redact_keys_numbered(text, number_of, &numbers, out);
+}
+
+int redact_keys_numbered(struct str text, redact_number_fn *number, void *data, struct buf *out)
+{
     size_t done = 0;
     int r = 0;
 
@@ -297,7 +311,7 @@ int redact_keys(struct str text, struct buf *out)
         r = buf_append_str(out, str_slice(text, done, key.from - done));
         if (r == 0)
             r = buf_printf(out, "[REDACTED:%s:%zu]", key.kind,
-                           number_of(seen, &count, str_slice(text, key.from, key.to - key.from)));
+                           number(data, key.kind, str_slice(text, key.from, key.to - key.from)));
         done = key.to;
         i = key.to;
     }

@@ -18,4 +18,8 @@
  */
 int redact_keys(struct str text, struct buf *out);
 
+/* The same, with numbers that somebody else gives. */
+typedef size_t redact_number_fn(void *data, const char *kind, struct str key);
+int redact_keys_numbered(struct str text, redact_number_fn *number, void *data, struct buf *out);
+
 #endif

@@ -81,12 +81,19 @@ static int write_redacted(const struct browser_call *call, const struct json_val
                           struct buf *out)
 {
     cleanup_buf struct buf whole = BUF_INIT(BROWSER_RESULT_BYTES);
+    struct browser_redacted *redacted = call->tools->redacted;
+    char host[BROWSER_HOST_BYTES];
     int r;
 
     if (call->tool->id == TOOL_BROWSER_PDF)
         return jsonf(out, "%v", result); /* bytes, not words */
     r = jsonf(&whole, "%v", result);
-    return r == 0 ? redact_keys(buf_view(&whole), out) : r;
+    if (r < 0)
+        return r;
+    if (redacted == NULL)
+        return redact_keys(buf_view(&whole), out);
+    browser_call_host_now(call, host);
+    return browser_redacted_write(redacted, str_from(host), buf_view(&whole), out);
 }
 
 static int write_image(const struct browser_call *call, struct str image,
@@ -158,34 +165,50 @@ static void on_done(void *data, const struct json_value *message)
     browser_call_end(call, r, &result);
 }
 
-struct refusal {
+struct ending {
     struct loop_task task;
     struct browser_call *call;
-    struct err err;
+    struct buf result;
+    int r;
 };
 
-static void refuse_later(void *data)
+static void end_now(void *data)
 {
-    struct refusal *refusal = data;
-    cleanup_buf struct buf result = BUF_INIT(BROWSER_RESULT_BYTES);
-    int r = toolresult_write_error(&refusal->err, refusal->call->tools->config.form, &result);
+    struct ending *ending = data;
 
-    browser_call_end(refusal->call, r, &result);
-    free(refusal);
+    browser_call_end(ending->call, ending->r, &ending->result);
+    buf_done(&ending->result);
+    free(ending);
 }
 
 /* on_done must not come from inside start(). */
+static struct ending *end_later(struct browser_call *call)
+{
+    struct ending *ending = calloc(1, sizeof(*ending));
+
+    if (ending == NULL)
+        abort(); /* there is no way to say so */
+    ending->call = call;
+    buf_init(&ending->result, BROWSER_RESULT_BYTES);
+    loop_task_init(&ending->task, end_now, ending);
+    loop_defer(call->tools->config.loop, &ending->task);
+    return ending;
+}
+
 static uint64_t refuse(struct browser_call *call, const struct err *err)
 {
-    struct refusal *refusal = calloc(1, sizeof(*refusal));
+    struct ending *ending = end_later(call);
 
-    if (refusal == NULL)
-        abort(); /* there is no way to say so */
-    refusal->call = call;
-    refusal->err = *err;
-    loop_task_init(&refusal->task, refuse_later, refusal);
-    loop_defer(call->tools->config.loop, &refusal->task);
+    ending->r = toolresult_write_error(err, call->tools->config.form, &ending->result);
     return 0;
+}
+
+static bool names_redacted(const struct browser_call *call)
+{
+    const struct json_value *element = json_get(call->arguments, STR("element"));
+
+    return call->tool->id == TOOL_BROWSER_CAPTURE_SECRET && element != NULL &&
+           json_get(element, STR("redactedKey")) != NULL;
 }
 
 static int write_call(const struct browser_call *call, struct buf *out)
@@ -236,6 +259,12 @@ static uint64_t start(void *data, const struct provider_events *events)
         if (r == 0)
             return 0;
     }
+    if (r == 0 && names_redacted(call)) {
+        struct ending *ending = end_later(call);
+
+        ending->r = browser_call_keep_redacted(call, &ending->result);
+        return 0;
+    }
     if (r == 0)
         r = write_call(call, &members);
     if (r == 0)
@@ -254,6 +283,8 @@ static void end_session(void *self, const void *session)
 
     (void)session;
     browser_secrets_clear(tools->secrets);
+    if (tools->redacted != NULL)
+        browser_redacted_clear(tools->redacted);
 }
 
 static void cancel(void *self, uint64_t id)
@@ -310,6 +341,8 @@ int browser_tools_new(const struct browser_tools_config *config, struct browser_
     r = compile_schemas(tools, err);
     if (r == 0)
         r = browser_secrets_new(&tools->secrets);
+    if (r == 0 && config->credentials != NULL)
+        r = browser_redacted_new(&tools->redacted);
     if (r == 0)
         r = browser_client_attach(config->client, config->loop, &events);
     if (r < 0) {
@@ -327,6 +360,7 @@ void browser_tools_free(struct browser_tools *tools)
     browser_client_detach(tools->config.client);
     browser_tools_drop_posts(tools);
     browser_secrets_free(tools->secrets);
+    browser_redacted_free(tools->redacted);
     arena_done(&tools->arena);
     free(tools);
 }

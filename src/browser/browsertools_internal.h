@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/schema/schema.h"
 #include "browser/browsertools.h"
+#include "browser/redacted.h"
 #include "browser/secrets.h"
 #include "permission/rules/form.h"
 #include "protocol/toolids.h"
@@ -28,7 +29,8 @@ struct browser_tools {
     struct arena arena;
     const struct schema *schemas[BROWSER_TOOLS];
     struct browser_secrets *secrets;
-    struct list posts; /* calls that wait for the server */
+    struct browser_redacted *redacted; /* NULL: no secret can be captured */
+    struct list posts;                 /* calls that wait for the server */
 };
 
 struct browser_call {
@@ -54,6 +56,8 @@ void browser_call_end(struct browser_call *call, int error, struct buf *result);
 
 /* ---- reach.c ---- */
 
+/* Where the page of a call is by now; empty: nowhere. */
+void browser_call_host_now(const struct browser_call *call, char out_host[BROWSER_HOST_BYTES]);
 /* Finds the page and the hosts that the arguments are about. */
 int browser_call_aim(struct browser_call *call, struct err *err);
 int browser_call_subject(void *data, const void *session, struct arena *arena,
@@ -81,6 +85,8 @@ void browser_call_refused(void *data, const void *session,
 
 /* The secret stays here: the result only names it. */
 int browser_call_keep_secret(struct browser_call *call, struct str secret, struct buf *out);
+/* The same for a key that a result has hidden. */
+int browser_call_keep_redacted(struct browser_call *call, struct buf *out);
 /* Creates the credential; browser_call_end() follows unless it fails. */
 int browser_call_post(struct browser_call *call, struct err *err);
 void browser_tools_drop_posts(struct browser_tools *tools);

@@ -30,6 +30,20 @@ int browser_call_keep_secret(struct browser_call *call, struct str secret, struc
                   : r;
 }
 
+int browser_call_keep_redacted(struct browser_call *call, struct buf *out)
+{
+    const struct json_value *element = json_get(call->arguments, STR("element"));
+    struct err err = ERR_INIT;
+    struct str mark = STR_EMPTY;
+    struct str key;
+
+    (void)json_get_str(element, STR("redactedKey"), &mark);
+    if (browser_redacted_find(call->tools->redacted, str_from(call->page_host), mark, &key, &err) <
+        0)
+        return toolresult_write_error(&err, call->tools->config.form, out);
+    return browser_call_keep_secret(call, key, out);
+}
+
 static void on_created(void *context, const struct err *err, struct str id)
 {
     struct browser_call *call = context;

@@ -67,6 +67,18 @@ static bool put_host(struct str host, char out_host[BROWSER_HOST_BYTES])
     return true;
 }
 
+void browser_call_host_now(const struct browser_call *call, char out_host[BROWSER_HOST_BYTES])
+{
+    struct browser_client_page page;
+    struct browser_url url;
+
+    out_host[0] = '\0';
+    if (has_page(call->tool) &&
+        browser_client_page(call->tools->config.client, str_from(call->page), &page) &&
+        browser_url_parse(str_from(page.url), &url) && url.host.len > 0)
+        (void)put_host(url.host, out_host);
+}
+
 static bool is_own(const struct browser_tools *tools, struct str host, uint16_t port)
 {
     const struct browser_tools_config *config = &tools->config;

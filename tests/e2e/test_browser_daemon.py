@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -135,6 +136,22 @@ class InBrowser(Scene):
         # They are forgotten.
         self.assertIn("No captured fields found",
                       self.error(server, "browser_create_credential", credentialsKey="k", type="t", name="n"))
+
+    def test_a_key_that_a_result_hides_can_be_captured(self):
+        server, _ = self.begin()
+        self.go(server, "forms.html")
+        key = "ghp_" + "a1" * 18
+        self.text(server, "document.body.insertAdjacentHTML('afterbegin', '<p>Yours: ' + ['ghp', 'a1'.repeat(18)].join('_') + '</p>'), 0")
+        seen = json.dumps(self.good(server, "browser_snapshot"))
+        self.assertNotIn(key, seen)
+        mark, = set(re.findall(r"\[REDACTED:github-token:\d+\]", seen))
+        kept = self.good(server, "browser_capture_secret", credentialsKey="k", field="token", element={"redactedKey": mark})
+        self.assertEqual(kept, {"ok": True, "fieldsCaptured": ["token"]})
+        self.assertIn("no result has hidden", self.error(server, "browser_capture_secret", credentialsKey="k", field="f",
+                                                         element={"redactedKey": "[REDACTED:github-token:99]"}))
+        server.do("call", name="browser_create_credential", arguments={"credentialsKey": "k", "type": "t", "name": "n"})
+        self.assertEqual(json.loads(server.until(answer="credentials")["text"])["data"], {"token": key})
+        self.assertNotIn(key, self.record_text())
 
     def test_a_refusal_of_the_server_is_told(self):
         server, _ = self.begin()
