@@ -73,14 +73,15 @@ function sheetDoes(sheet) {
 const adoptedInDocument = getter(Document.prototype, "adoptedStyleSheets");
 const adoptedInRoot = getter(ShadowRoot.prototype, "adoptedStyleSheets");
 
-function rootDoes(root) {
+function sheetsDo(root) {
   const isPage = root === page;
   let answer = 0;
   for (const sheet of (isPage ? styleSheetsOf : sheetsInRoot)(root)) answer |= sheetDoes(sheet);
   for (const sheet of (isPage ? adoptedInDocument : adoptedInRoot)(root)) answer |= sheetDoes(sheet);
-  if (queryAll[nodeType(root)](root, "[style*=content-visibility], [hidden=until-found i]").length > 0) answer |= HIDES;
   return answer;
 }
+
+const attributesHide = (root) => queryAll[nodeType(root)](root, "[style*=content-visibility], [hidden=until-found i]").length > 0;
 
 // Answers are kept during one call of the script: nothing changes meanwhile.
 let rootAnswers = new Map();
@@ -97,10 +98,12 @@ function rootMay(element, what) {
   if (root !== page && !(root instanceof ShadowRoot)) return false;
   let answer = rootAnswers.get(root);
   if (answer === undefined) {
-    answer = rootDoes(root);
+    answer = { sheets: sheetsDo(root), hides: null };
     rootAnswers.set(root, answer);
   }
-  return (answer & what) !== 0;
+  if ((answer.sheets & what) !== 0) return true;
+  if (what === GENERATES) return false;
+  return (answer.hides ??= attributesHide(root));
 }
 
 const mayGenerate = (element) => rootMay(element, GENERATES);
