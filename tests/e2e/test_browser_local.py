@@ -180,6 +180,7 @@ class Local(InOwn):
 
     def test_pages_go_only_where_they_may(self):
         own = self.own(f"{self.here}/forms.html")
+        self.wait_for(lambda: own.tabs("title") == ["Forms"])  # before, it has no host
         with Stranger() as stranger:
             server = self.serve()
             pages = self.local(server)["pages"]
