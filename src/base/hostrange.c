@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -13,8 +14,8 @@ static bool is_private_v4(uint32_t address)
         uint32_t network;
         unsigned bits;
     } ranges[] = {{0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},
-                  {0xa9fe0000, 16}, {0xac100000, 12}, {0xc0a80000, 16}, {0xc6120000, 15},
-                  {0xe0000000, 4},  {0xf0000000, 4}};
+                  {0xa9fe0000, 16}, {0xac100000, 12}, {0xc0000000, 24}, {0xc0a80000, 16},
+                  {0xc6120000, 15}, {0xe0000000, 4},  {0xf0000000, 4}};
 
     for (size_t i = 0; i < array_size(ranges); i++)
         if (((address ^ ranges[i].network) >> (32 - ranges[i].bits)) == 0)
@@ -28,16 +29,33 @@ static bool is_loopback_v6(const struct in6_addr *address)
            (IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127);
 }
 
+/* The IPv4 address in its last bytes. */
+static uint32_t embedded_v4(const struct in6_addr *address)
+{
+    return (uint32_t)address->s6_addr[12] << 24 | (uint32_t)address->s6_addr[13] << 16 |
+           (uint32_t)address->s6_addr[14] << 8 | address->s6_addr[15];
+}
+
 static bool is_private_v6(const struct in6_addr *address)
 {
-    uint32_t mapped = (uint32_t)address->s6_addr[12] << 24 | (uint32_t)address->s6_addr[13] << 16 |
-                      (uint32_t)address->s6_addr[14] << 8 | address->s6_addr[15];
-
     return is_loopback_v6(address) || IN6_IS_ADDR_LINKLOCAL(address) ||
            IN6_IS_ADDR_SITELOCAL(address) || IN6_IS_ADDR_MULTICAST(address) ||
            (address->s6_addr[0] & 0xfe) == 0xfc ||
            ((IN6_IS_ADDR_V4MAPPED(address) || IN6_IS_ADDR_V4COMPAT(address)) &&
-            is_private_v4(mapped));
+            is_private_v4(embedded_v4(address)));
+}
+
+bool hostrange_is_public_ip(const uint8_t ip[16])
+{
+    struct in6_addr address;
+
+    memcpy(&address, ip, sizeof(address));
+    if (IN6_IS_ADDR_V4MAPPED(&address))
+        return !is_private_v4(embedded_v4(&address));
+    if ((ip[0] & 0xe0) != 0x20)
+        return false;
+    /* 2002::/16 and, in 2001::/23, Teredo: tunnels to IPv4 addresses. */
+    return !(ip[0] == 0x20 && (ip[1] == 0x02 || (ip[1] == 0x01 && (ip[2] & 0xfe) == 0)));
 }
 
 enum kind { NAME, V4, V6 };

@@ -4,6 +4,7 @@
 #define BASE_HOSTRANGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
@@ -16,5 +17,11 @@ bool hostrange_is_private(struct str host);
 
 /* Whether the host is this machine itself. */
 bool hostrange_is_loopback(struct str host);
+
+/*
+ * Whether an address is one of the internet's: none of those above, no multicast, and no IPv6 range
+ * that stands for IPv4 addresses or that nobody has yet. IPv4 is mapped to IPv6: ::ffff:1.2.3.4.
+ */
+bool hostrange_is_public_ip(const uint8_t ip[16]);
 
 #endif
