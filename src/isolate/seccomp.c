@@ -293,19 +293,34 @@ int seccomp_compile(const struct seccomp_policy *policy, struct seccomp_program 
     return 0;
 }
 
-int seccomp_install(const struct seccomp_program *program, struct err *err)
+/* SAFETY: no C library wraps it; the arguments are those of seccomp(2). */
+static int set_filter(const struct seccomp_program *program, unsigned flags)
 {
     /* The kernel's struct sock_fprog, with the const that is meant. */
     const struct {
         unsigned short length;
         const struct sock_filter *steps;
     } filter = {(unsigned short)program->length, program->steps};
+
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+}
+
+int seccomp_install_listener(const struct seccomp_program *program)
+{
+    if (threads_check_alone(NULL) < 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    return set_filter(program, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+}
+
+int seccomp_install(const struct seccomp_program *program, struct err *err)
+{
     int r = threads_check_alone(err);
 
     if (r < 0)
         return r;
-    /* SAFETY: no C library wraps it; the arguments are those of seccomp(2). */
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0)
+    if (set_filter(program, 0) == 0)
         return 0;
     r = errno;
     return err_set(err, r == ENOSYS || r == EINVAL ? ERR_UNSUPPORTED : err_from_errno(r),

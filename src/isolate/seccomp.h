@@ -84,4 +84,10 @@ int seccomp_compile(const struct seccomp_policy *policy, struct seccomp_program 
  */
 int seccomp_install(const struct seccomp_program *program, struct err *err);
 
+/*
+ * The same for a program that answers SECCOMP_RET_USER_NOTIF: the descriptor of the notices, or -1
+ * with errno. There can be only one such program.
+ */
+int seccomp_install_listener(const struct seccomp_program *program);
+
 #endif

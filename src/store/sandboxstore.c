@@ -27,6 +27,9 @@ static const char tables[] =
     "CREATE TABLE IF NOT EXISTS details("
     " id TEXT PRIMARY KEY REFERENCES sandboxes(id) ON DELETE CASCADE,"
     " document TEXT NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS networks("
+    " id TEXT PRIMARY KEY REFERENCES sandboxes(id) ON DELETE CASCADE,"
+    " addresses TEXT NOT NULL) STRICT;"
     "CREATE TABLE IF NOT EXISTS snapshots("
     " id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL,"
     " image TEXT NOT NULL, cpu INTEGER NOT NULL, memory_gb INTEGER NOT NULL,"
@@ -347,6 +350,25 @@ int sandboxstore_each_details(struct sandboxstore *store,
     struct details_taker taker = {take, data};
 
     return database_each(store->database, "SELECT id, document FROM details", take_details, &taker);
+}
+
+int sandboxstore_save_network(struct sandboxstore *store, struct str id, struct str text)
+{
+    const struct database_write write = {.sql =
+                                             "INSERT INTO networks(id, addresses) VALUES (?1, ?2)"
+                                             " ON CONFLICT(id) DO UPDATE SET addresses=?2",
+                                         .values = {TEXT_VALUE(id), TEXT_VALUE(text)}};
+
+    return change_one(store, &write);
+}
+
+int sandboxstore_each_network(struct sandboxstore *store,
+                              void (*take)(void *data, struct str id, struct str text), void *data)
+{
+    struct details_taker taker = {take, data};
+
+    return database_each(store->database, "SELECT id, addresses FROM networks", take_details,
+                         &taker);
 }
 
 /* ---- snapshots ---- */

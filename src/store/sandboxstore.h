@@ -92,6 +92,11 @@ int sandboxstore_each_details(struct sandboxstore *store,
                               void (*take)(void *data, struct str id, struct str document),
                               void *data);
 
+/* The same for which addresses it reaches. */
+int sandboxstore_save_network(struct sandboxstore *store, struct str id, struct str text);
+int sandboxstore_each_network(struct sandboxstore *store,
+                              void (*take)(void *data, struct str id, struct str text), void *data);
+
 /* ---- snapshots: images with a name ---- */
 
 struct sandboxstore_snapshot {

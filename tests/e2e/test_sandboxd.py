@@ -70,7 +70,7 @@ class Requests(Scene):
             (400, *create, {"resource_limits": {"cpu_percent": "x"}}),
             (400, *create, {"resource_limits": {"pids_max": -4}}),
             (400, *create, {"network_policy": []}),
-            (400, *create, {"network_policy": {"allowed_ips": ["0.0.0.0/0"]}}),
+            (400, *create, {"network_policy": {"allowed_ips": ["127.0.0.1"]}}),
             (400, *create, {"network_policy": {"denied_ips": "x"}}),
             (400, *create, {"image_id": "x"}), (400, *create, {"image_id": 1}),
             (400, *create, {"dockerfile_steps": "RUN true"}), (400, *create, {"dockerfile_steps": [1]}),

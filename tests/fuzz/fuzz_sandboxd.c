@@ -530,7 +530,7 @@ static void have_sandbox(void)
     if (map_get(&service.sandboxes, STR(SANDBOX)) != NULL)
         return;
     is_setting_up = true;
-    assert(service_create(&service, &record, NULL, &use, NULL) == 0);
+    assert(service_create(&service, &record, &(struct service_extras){0}, &use, NULL) == 0);
     is_setting_up = false;
     start_done(start_data, NULL, &the_room, &reached);
 }

@@ -348,7 +348,7 @@ int room_file_move(struct room *room, const char *from, const char *to, unsigned
 
 int room_connect(struct room *room, uint16_t port, room_connected *done, void *data)
 {
-    if (room->network != ROOM_NETWORK_NONE)
+    if (room->network == ROOM_NETWORK_HOST)
         return ERR_UNSUPPORTED;
     if (port == 0)
         return ERR_INVALID_ARGUMENT;

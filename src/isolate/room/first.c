@@ -49,11 +49,13 @@ struct child {
 
 struct first {
     bool has_range;
+    pid_t outlet; /* of listed addresses; or 0 */
     struct child children[MAX_JOBS];
 };
 
 static char packet[ROOM_WIRE_BYTES];
 static const struct seccomp_program *calls;
+static struct first self;
 
 /* ---- Becoming the first process ---- */
 
@@ -126,7 +128,7 @@ static int set_names(const struct room_seed *seed, struct room_birth *birth)
     say(birth, "its network");
     if (sethostname(name, sizeof(name) - 1) < 0)
         return errno;
-    if (seed->network != ROOM_NETWORK_NONE)
+    if (seed->network == ROOM_NETWORK_HOST)
         return 0;
     any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     return any < 0 || ioctl(any, SIOCSIFFLAGS, &request) < 0 ? errno : 0;
@@ -147,9 +149,13 @@ static int receive_shared(const struct room_seed *seed, int out_trees[2])
 /* False if the room is not wanted any more. */
 static bool receive_birth(int gate, struct room_birth *out_birth)
 {
-    if (packet_receive(gate, out_birth, sizeof(*out_birth), &out_birth->socket, 1, 0) !=
+    int fds[2];
+
+    if (packet_receive(gate, out_birth, sizeof(*out_birth), fds, array_size(fds), 0) !=
         (ssize_t)sizeof(*out_birth))
         return false;
+    out_birth->socket = fds[0];
+    out_birth->relay = fds[1];
     for (size_t i = 0; i < out_birth->tree_count; i++) {
         char byte;
 
@@ -180,6 +186,14 @@ static int enter_limits(struct room_birth *birth)
 
     say(birth, "its limits");
     return r == 0 ? cgroup_yield(&birth->limits, &birth->leaf) : r;
+}
+
+static int open_outlet(struct room_birth *birth)
+{
+    if (birth->network != ROOM_NETWORK_LISTED)
+        return 0;
+    say(birth, "the way to listed addresses");
+    return room_start_outlet(birth, &self.outlet);
 }
 
 /* Nothing of the keeper's stays open but the way to the service. */
@@ -355,10 +369,14 @@ static void reap(struct first *first)
     int status;
     pid_t pid;
 
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        /* Without it nothing here could connect any more, not even to sockets inside. */
+        if (pid == first->outlet)
+            _exit(EXIT_FAILURE);
         for (size_t i = 0; i < MAX_JOBS; i++)
             if (first->children[i].pid == pid)
                 bury(&first->children[i], status);
+    }
 }
 
 static _Noreturn void serve(struct first *first)
@@ -396,10 +414,9 @@ _Noreturn void room_live(const struct room_seed *seed)
     static int (*const early[])(const struct room_seed *seed,
                                 struct room_birth *birth) = {become_user, enter_group, set_names};
     static int (*const steps[])(struct room_birth * birth) = {
-        enter_limits, room_build_root, keep_descriptors, watch_children, confine};
+        enter_limits, room_build_root, open_outlet, keep_descriptors, watch_children, confine};
     static struct room_birth birth;
     static struct room_birth early_birth; /* for what it is about */
-    static struct first first;
     struct room_report news = {.kind = ROOM_REPORT_READY};
     int shared[2] = {-1, -1};
     int r = 0;
@@ -426,8 +443,8 @@ _Noreturn void room_live(const struct room_seed *seed)
     (void)prctl(PR_SET_NAME, "gatehouse-init", 0, 0, 0);
     if (r != 0)
         fail(&birth, r);
-    first.has_range = birth.has_range;
+    self.has_range = birth.has_range;
     news.reached = birth.reached;
     report(&news);
-    serve(&first);
+    serve(&self);
 }

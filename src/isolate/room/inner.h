@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "isolate/cgroup.h"
@@ -48,10 +49,12 @@ struct room_birth {
     bool is_build;        /* its files become a layer */
     uint64_t disk_bytes;
     enum room_network network;
+    struct iplist addresses;     /* of ROOM_NETWORK_LISTED */
     struct cgroup_limits limits; /* without its group */
     struct cgroup_leaf leaf;
     struct room_reached reached;
     int socket; /* to the service */
+    int relay;  /* to its relay, or -1 */
     size_t tree_count;
     int trees[ROOM_MAX_TREES];
     char what[ROOM_WORDS_BYTES]; /* what a failure is about */
@@ -98,6 +101,31 @@ _Noreturn void room_run_command(struct room_job *job);
 
 /* Does the work of a file call, in a process of its own. */
 _Noreturn void room_do_file_call(const struct room_job *job);
+
+/*
+ * Opens the way to listed addresses, while this process has its rights: routes, and a process that
+ * serves what room_relay() needs. *out_outlet is that process. 0 or an errno value.
+ */
+int room_start_outlet(struct room_birth *birth, pid_t *out_outlet);
+
+/*
+ * The other side, outside the room, in a process of its own: connects to what the list allows, and
+ * passes bytes on. `socket` leads to the outlet; its end is the relay's.
+ */
+_Noreturn void room_relay(int socket, const struct iplist *addresses);
+
+/* Refuses all system calls but these, and those that memory and an end need. An errno value or 0.
+ */
+int room_allow_calls(const struct seccomp_rule *rules, size_t count);
+
+/* An address with its port, IPv4 mapped; false for another kind. And back, for a socket. */
+struct room_target {
+    uint8_t ip[IPLIST_IP_BYTES];
+    uint16_t port; /* in the order of the network */
+};
+bool room_target_from(const struct sockaddr_storage *address, socklen_t len,
+                      struct room_target *out_target);
+socklen_t room_target_to(const struct room_target *target, struct sockaddr_storage *out_address);
 
 /* Makes the folders that every room begins with, below `directory_fd`. */
 int room_make_base(int directory_fd, bool has_range, struct err *err);

@@ -70,6 +70,7 @@ static void bury(struct keeper *keeper, struct kept *kept, int status)
     struct room_answer ended = {.kind = ROOM_ANSWER_ENDED, .number = kept->number};
 
     list_remove(&kept->node);
+    keep_end_relay(kept);
     if (!kept->is_stopped && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
         err_set(&ended.err, cgroup_leaf_ran_out(&kept->leaf) ? ERR_NO_MEMORY : ERR_SESSION_OVER,
                 cgroup_leaf_ran_out(&kept->leaf) ? "the sandbox ran out of memory"
@@ -91,6 +92,8 @@ static void reap(struct keeper *keeper)
         list_each_safe (node, &keeper->kept) {
             struct kept *kept = list_entry(node, struct kept, node);
 
+            if (kept->relay == pid)
+                kept->relay = 0; /* connections to listed addresses are refused from now on */
             if (kept->pid == pid)
                 bury(keeper, kept, status);
         }

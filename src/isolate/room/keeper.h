@@ -22,8 +22,9 @@ struct kept {
     uint64_t number;
     pid_t pid;
     int pidfd;
-    int gate;  /* to one that waits, also for its service; or -1 */
-    int users; /* its user namespace, if it has a range and waits; or -1 */
+    pid_t relay; /* of listed addresses; or 0 */
+    int gate;    /* to one that waits, also for its service; or -1 */
+    int users;   /* its user namespace, if it has a range and waits; or -1 */
     unsigned range;
     unsigned fresh;  /* the files of one that waits for its service, in fresh/ */
     bool is_stopped; /* by us */
@@ -126,6 +127,9 @@ bool keep_enter_range(struct keeper *keeper);
 
 /* ---- keeper_users.c ---- */
 
+/* The number of the first user of a range. */
+unsigned keep_first_user(unsigned range);
+
 /* 0 if there is none left. */
 unsigned keep_take_range(struct keeper *keeper);
 void keep_give_back_range(struct keeper *keeper, unsigned range);
@@ -160,6 +164,15 @@ void keep_end_process(const struct kept *kept);
 
 /* Its process has been reaped, or there is none. */
 void keep_let_go(struct keeper *keeper, struct kept *kept);
+
+/* ---- keeper_relay.c ---- */
+
+/* *out_socket is the outlet's end. 0 or an errno value. */
+int keep_start_relay(const struct keeper *keeper, struct kept *kept, const struct iplist *addresses,
+                     int *out_socket);
+
+/* Nothing is left of it. */
+void keep_end_relay(struct kept *kept);
 
 /* ---- keeper_ahead.c ---- */
 

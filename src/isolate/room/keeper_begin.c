@@ -10,6 +10,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "ipc/packet.h"
 #include "isolate/box/internal.h"
 #include "isolate/landlock.h"
@@ -41,15 +42,17 @@ static int wait_for_probe(int socket, struct room_report *out_report)
 }
 
 /* A room in memory, over nothing; *out_reached is what it got. */
-static int try_room(struct keeper *keeper, struct room_reached *out_reached, struct err *err)
+static int try_room(struct keeper *keeper, enum room_network network,
+                    struct room_reached *out_reached, struct err *err)
 {
-    const struct room_ask ask = {
-        .id = "probe", .is_in_memory = true, .disk_bytes = UINT64_C(1) << 20};
+    struct room_ask ask = {
+        .id = "probe", .is_in_memory = true, .disk_bytes = UINT64_C(1) << 20, .network = network};
     struct room_report report = {0};
     struct kept *kept;
     int ends[2];
     int r;
 
+    (void)iplist_add(&ask.addresses, STR("192.0.2.1"), false);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return err_set(err, err_from_errno(errno), "cannot create a socket pair");
     r = keep_start_room(keeper, &ask, NULL, ends[1], err);
@@ -70,6 +73,25 @@ static int try_room(struct keeper *keeper, struct room_reached *out_reached, str
     return r;
 }
 
+/* Some kernels let no process read another's memory, which listed addresses need. */
+static bool may_trace(void)
+{
+    cleanup_fd int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    char scope = '0';
+
+    return fd < 0 || read(fd, &scope, 1) != 1 || scope < '3';
+}
+
+/* With all that it can have: listed addresses are not required. */
+static int try_rooms(struct keeper *keeper, struct room_reached *out_reached, struct err *err)
+{
+    keeper->abilities.has_listed_network =
+        may_trace() && try_room(keeper, ROOM_NETWORK_LISTED, out_reached, err) == 0;
+    return keeper->abilities.has_listed_network
+               ? 0
+               : try_room(keeper, ROOM_NETWORK_NONE, out_reached, err);
+}
+
 static int find_abilities(struct keeper *keeper, struct err *err)
 {
     struct room_abilities *abilities = &keeper->abilities;
@@ -77,12 +99,12 @@ static int find_abilities(struct keeper *keeper, struct err *err)
     int r;
 
     probe(keeper);
-    r = try_room(keeper, &reached, err);
+    r = try_rooms(keeper, &reached, err);
     /* In a container root may not have the numbers. */
     if (r < 0 && abilities->ids == ROOM_IDS_RANGE && keeper->is_degraded) {
         abilities->ids = ROOM_IDS_SINGLE;
         abilities->has_disk_images = false;
-        r = try_room(keeper, &reached, err);
+        r = try_rooms(keeper, &reached, err);
     }
     if (r < 0)
         return r;

@@ -130,6 +130,7 @@ void keep_close_gate(struct kept *kept)
 void keep_let_go(struct keeper *keeper, struct kept *kept)
 {
     keep_close_gate(kept);
+    keep_end_relay(kept);
     if (kept->pidfd >= 0)
         close(kept->pidfd);
     if (kept->mounts >= 0 && keeper->mounts_count < array_size(keeper->mounts))
@@ -155,7 +156,7 @@ void keep_end_process(const struct kept *kept)
 static int bear(const struct keeper *keeper, enum room_network network, struct kept *kept)
 {
     const unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
-                                CLONE_NEWUTS | (network == ROOM_NETWORK_NONE ? CLONE_NEWNET : 0);
+                                CLONE_NEWUTS | (network != ROOM_NETWORK_HOST ? CLONE_NEWNET : 0);
     struct room_seed seed = {.has_range = keeper->abilities.ids != ROOM_IDS_SINGLE,
                              .has_mounts = keeper->abilities.ids == ROOM_IDS_RANGE,
                              .network = network,
@@ -240,7 +241,7 @@ static bool has_default_limits(const struct keeper *keeper, const struct cgroup_
 static int take_first(struct keeper *keeper, const struct room_birth *birth, struct kept **out_kept,
                       struct err *err)
 {
-    if (birth->network == ROOM_NETWORK_NONE && !list_is_empty(&keeper->spares)) {
+    if (birth->network != ROOM_NETWORK_HOST && !list_is_empty(&keeper->spares)) {
         struct kept *kept = list_entry(keeper->spares.next, struct kept, node);
 
         if (has_default_limits(keeper, &birth->limits) ||
@@ -308,6 +309,8 @@ static int put_in_first(struct keeper *keeper, const struct room_ask *ask,
         r = kept->layers != NULL ? 0 : ENOMEM;
     }
     kept->layer_count = ask->layer_count;
+    if (r == 0 && birth->network == ROOM_NETWORK_LISTED)
+        r = keep_start_relay(keeper, kept, &ask->addresses, &birth->relay);
     if (r == 0)
         r = keep_send_birth(birth, kept->gate, kept->users);
     if (r == 0) {
@@ -329,6 +332,7 @@ static struct room_birth new_birth(const struct keeper *keeper, enum room_networ
         .may_lack_landlock = keeper->is_degraded,
         .network = network,
         .socket = socket,
+        .relay = -1,
         .reached = {.ids = keeper->abilities.ids, .is_degraded = keeper->abilities.is_degraded},
     };
 }
@@ -352,6 +356,7 @@ int keep_start_room(struct keeper *keeper, const struct room_ask *asked,
     if (keep_take_ahead(keeper, ask, layers, socket))
         return 0;
     birth = new_birth(keeper, ask->network, socket);
+    birth.addresses = ask->addresses;
     r = choose_limits(keeper, ask, &birth, err);
     if (r == 0)
         r = find_trees(keeper, ask, layers, &birth, err);
@@ -360,6 +365,8 @@ int keep_start_room(struct keeper *keeper, const struct room_ask *asked,
         r = put_in_first(keeper, ask, layers, &birth, &kept, err);
     }
     close_trees(&birth);
+    if (birth.relay >= 0)
+        close(birth.relay);
     if (kept == NULL)
         return r;
     keep_close_gate(kept);

@@ -22,6 +22,11 @@
  */
 enum { RANGE_FIRST = 0x70000000, RANGE_SIZE = 1 << 16 };
 
+unsigned keep_first_user(unsigned range)
+{
+    return range > 0 ? (unsigned)RANGE_FIRST + range * (unsigned)RANGE_SIZE : 0;
+}
+
 unsigned keep_take_range(struct keeper *keeper)
 {
     /* The next one each time, so that a range rests before it is used again. */
@@ -51,8 +56,7 @@ static int write_map(pid_t pid, const char *name, unsigned range)
 
     snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
     if (range > 0)
-        len = snprintf(map, sizeof(map), "0 %u %d",
-                       (unsigned)RANGE_FIRST + range * (unsigned)RANGE_SIZE, RANGE_SIZE);
+        len = snprintf(map, sizeof(map), "0 %u %d", keep_first_user(range), RANGE_SIZE);
     else
         len = snprintf(map, sizeof(map), "0 0 1\n1 1 %d", RANGE_SIZE - 1);
     fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -143,8 +147,13 @@ int keep_send_shared(const struct keeper *keeper, int gate, int users)
 /* 0 or an errno value. */
 int keep_send_birth(const struct room_birth *birth, int gate, int users)
 {
-    if (packet_send(gate, (struct str){(const char *)birth, sizeof(*birth)}, &birth->socket,
-                    birth->is_ahead ? 0 : 1, 0) < 0)
+    const int fds[] = {birth->socket, birth->relay};
+
+    if (packet_send(gate, (struct str){(const char *)birth, sizeof(*birth)}, fds,
+                    birth->is_ahead     ? 0
+                    : birth->relay >= 0 ? 2
+                                        : 1,
+                    0) < 0)
         return errno;
     for (size_t i = 0; i < birth->tree_count; i++) {
         const bool is_sent = birth->has_mounts && (i == ROOM_TREE_BASE || i == ROOM_TREE_USR);

@@ -562,6 +562,12 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
     if (plan->disk_bytes > 0 && !plan->is_in_memory && plan->disk_bytes < ROOM_LEAST_DISK_BYTES)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "disk", "disk space is at least %d MiB",
                              ROOM_LEAST_DISK_BYTES >> 20);
+    if (plan->network == ROOM_NETWORK_LISTED) {
+        if (!keeper->abilities.has_listed_network)
+            return err_set_field(err, ERR_UNSUPPORTED, "network",
+                                 "this machine cannot limit a sandbox's network to addresses");
+        ask.addresses = *plan->addresses;
+    }
     layers = calloc(plan->layer_count + 1, sizeof(*layers));
     room = calloc(1, sizeof(*room));
     if (layers == NULL || room == NULL)

@@ -29,6 +29,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/iplist.h"
 #include "base/str.h"
 #include "loop/loop.h"
 
@@ -43,6 +44,7 @@ enum {
     ROOM_USER = 1000, /* uid and gid of commands and files */
     ROOM_PIPE_GRACE_MS = 250,
     ROOM_LEAST_DISK_BYTES = 16 << 20, /* for files that stay */
+    ROOM_MAX_LINKS = 128,             /* connections to listed addresses at a time */
 };
 
 #define ROOM_HOME         "/home/user"
@@ -64,14 +66,15 @@ enum room_ids {
 struct room_abilities {
     enum room_ids ids;
     bool is_root;
-    bool has_overlay;      /* required */
-    bool has_landlock;     /* required, unless is_degraded */
-    bool has_cgroups;      /* if not, limits apply to each process */
-    bool limits_cpu;       /* if not, commands only have a lower priority */
-    bool has_memory_disks; /* limit of disk space: files in memory (tmpfs), lost at stop */
-    bool has_disk_images;  /* limit of disk space for files that stay (loop devices) */
-    bool is_degraded;      /* one of the required ones is missing, and that was allowed */
-    char words[256];       /* what is weaker than usual, for people; or "" */
+    bool has_overlay;        /* required */
+    bool has_landlock;       /* required, unless is_degraded */
+    bool has_cgroups;        /* if not, limits apply to each process */
+    bool limits_cpu;         /* if not, commands only have a lower priority */
+    bool has_memory_disks;   /* limit of disk space: files in memory (tmpfs), lost at stop */
+    bool has_disk_images;    /* limit of disk space for files that stay (loop devices) */
+    bool has_listed_network; /* ROOM_NETWORK_LISTED */
+    bool is_degraded;        /* one of the required ones is missing, and that was allowed */
+    char words[256];         /* what is weaker than usual, for people; or "" */
 };
 
 struct room_keeper_config {
@@ -116,6 +119,8 @@ struct room;
 enum room_network {
     ROOM_NETWORK_NONE, /* a loopback of its own */
     ROOM_NETWORK_HOST, /* the host's: for steps that download */
+    /* A loopback of its own and, by TCP only, the public addresses of a list. */
+    ROOM_NETWORK_LISTED,
 };
 
 struct room_plan {
@@ -125,6 +130,7 @@ struct room_plan {
     const char *const *layers;
     size_t layer_count;
     enum room_network network;
+    const struct iplist *addresses; /* of ROOM_NETWORK_LISTED; copied */
     /* 0: the defaults above. */
     uint64_t memory_bytes;
     unsigned cpu_percent; /* of one core */

@@ -42,6 +42,7 @@ struct room_ask {
     unsigned processes;
     unsigned layer_count;
     enum room_network network;
+    struct iplist addresses;
     bool is_in_memory;
     bool is_build;
     bool is_layers;

@@ -82,6 +82,7 @@ struct build {
     struct context *context; /* for COPY; or NULL */
     int archive;             /* for IMPORT; or -1 */
     struct str name;         /* that the image gets; or empty */
+    struct iplist network;   /* or empty */
     struct buf log;
     struct err failure; /* why the room is being deleted */
     bool is_paused;     /* somebody reads its output too slowly */
@@ -674,7 +675,9 @@ static void start_room(struct build *build)
     const char *layers[ROOM_MAX_LAYERS];
     struct room_plan plan = {.id = build->room_id,
                              .layers = layers,
-                             .network = service->config.build_network,
+                             .network = build->network.count > 0 ? ROOM_NETWORK_LISTED
+                                                                 : service->config.build_network,
+                             .addresses = &build->network,
                              .is_build = true,
                              .on_end = on_room_end,
                              .data = build};
@@ -808,18 +811,20 @@ static void begin(struct build *build, bool has_steps)
         fail(build, &err);
 }
 
-void images_build(struct images *images, const struct json_value *steps, const char *owner,
-                  struct context *context, const struct images_events *events)
+void images_build(struct images *images, const struct images_request *request,
+                  const struct images_events *events)
 {
     struct build *build = new_build(images, events);
 
     if (build == NULL) {
-        context_unref(context);
+        context_unref(request->context);
         return;
     }
-    build->context = context;
-    snprintf(build->owner, sizeof(build->owner), "%s", owner);
-    begin(build, read_steps(build, steps));
+    build->context = request->context;
+    if (request->network != NULL)
+        build->network = *request->network;
+    snprintf(build->owner, sizeof(build->owner), "%s", request->owner);
+    begin(build, read_steps(build, request->steps));
 }
 
 void images_import(struct images *images, const struct images_archive *archive,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "programs/sandboxd/contexts.h"
+#include "programs/sandboxd/network.h"
 #include "programs/sandboxd/sandboxes.h"
 #include "programs/sandboxd/transcript.h"
 
@@ -148,18 +149,16 @@ bool images_answer_log(struct images *images, struct exchange *exchange,
     return true;
 }
 
-struct steps {
-    const struct api_call *call;
-    const struct json_value *steps;
-    struct context *context;
+struct wanted {
+    struct images *images;
+    struct images_request request;
 };
 
 static void begin_steps(void *data, const struct images_events *events)
 {
-    const struct steps *steps = data;
+    const struct wanted *wanted = data;
 
-    images_build(steps->call->service->images, steps->steps, steps->call->owner, steps->context,
-                 events);
+    images_build(wanted->images, &wanted->request, events);
 }
 
 void images_create(const struct api_call *call)
@@ -168,12 +167,15 @@ void images_create(const struct api_call *call)
     const struct json_value *object = call_object(call, &arena, false);
     const struct json_value *steps;
     struct context *context = NULL;
+    struct iplist network = {.count = 0};
     const char *wrong;
 
     if (object == NULL)
         return;
     steps = json_get(object, STR("dockerfile_steps"));
     wrong = contexts_choose(call, object, &context);
+    if (wrong == NULL)
+        wrong = network_read(json_get(object, STR("network_policy")), &network);
     if (wrong == NULL && (steps == NULL || steps->type != JSON_ARRAY || steps->size == 0))
         wrong = "dockerfile_steps must be a list of at least one step";
     if (wrong == NULL)
@@ -182,6 +184,10 @@ void images_create(const struct api_call *call)
         call_fail(call->exchange, 400, wrong);
     if (wrong != NULL || !sandboxes_check_quota(call->service, call->owner, call->exchange) ||
         !images_answer_log(call->service->images, call->exchange, begin_steps,
-                           &(struct steps){call, steps, context}))
+                           &(struct wanted){.images = call->service->images,
+                                            .request = {.steps = steps,
+                                                        .owner = call->owner,
+                                                        .context = context,
+                                                        .network = &network}}))
         context_unref(context);
 }

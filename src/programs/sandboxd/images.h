@@ -41,9 +41,16 @@ struct images_events {
     void *data; /* different for each build */
 };
 
-/* Calls `done`, maybe at once. The steps were checked. Takes the context over; or NULL. */
-void images_build(struct images *images, const struct json_value *steps, const char *owner,
-                  struct context *context, const struct images_events *events);
+struct images_request {
+    const struct json_value *steps; /* were checked */
+    const char *owner;
+    struct context *context;      /* taken over; or NULL */
+    const struct iplist *network; /* of the steps, in place of the service's; or NULL, or empty */
+};
+
+/* Calls `done`, maybe at once. */
+void images_build(struct images *images, const struct images_request *request,
+                  const struct images_events *events);
 
 /* Makes steps wait for their readers, or go on. */
 void images_pace(struct images *images);

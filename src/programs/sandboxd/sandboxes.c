@@ -6,6 +6,7 @@
 
 #include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/images.h"
+#include "programs/sandboxd/network.h"
 #include "programs/sandboxd/service.h"
 
 enum {
@@ -21,6 +22,7 @@ struct creation {
     struct service *service;
     struct exchange *exchange;
     struct sandboxstore_sandbox record;
+    struct iplist network;
     bool is_existing;
     bool shows_image; /* the first generation of the API */
 };
@@ -42,6 +44,8 @@ static void write_record(struct json_writer *json, const struct sandbox *sandbox
         json_put_str(json, STR("provider"), STR("isolated"));
         json_put_str(json, STR("image_id"), str_from(record->image));
     }
+    if (sandbox->network != NULL)
+        network_write(json, sandbox->network);
     /* Weaker isolation is said on every record. */
     if (sandbox->room != NULL && sandbox->reached.is_degraded)
         json_put_bool(json, STR("degraded"), true);
@@ -114,34 +118,10 @@ static const char *read_limits(const struct json_value *limits, struct sandboxst
     return NULL;
 }
 
-/* Sandboxes have no network, so a list of denied addresses is obeyed and one of allowed is not. */
-static const char *read_network(const struct json_value *policy)
-{
-    static const char *const names[] = {"allowed_ips", "denied_ips"};
-
-    if (policy == NULL || policy->type == JSON_NULL)
-        return NULL;
-    if (policy->type != JSON_OBJECT)
-        return "network_policy must be an object";
-    for (size_t i = 0; i < array_size(names); i++) {
-        const struct json_value *list = json_get(policy, str_from(names[i]));
-
-        if (list == NULL || list->type == JSON_NULL)
-            continue;
-        if (list->type != JSON_ARRAY)
-            return "allowed_ips and denied_ips must be lists of texts";
-        json_each_item (item, list)
-            if (item->type != JSON_STRING)
-                return "allowed_ips and denied_ips must be lists of texts";
-        if (i == 0 && list->size > 0)
-            return "allowed_ips: sandboxes of this service have no network";
-    }
-    return NULL;
-}
-
 static const char *read_record(const struct api_call *call, const struct json_value *object,
-                               struct sandboxstore_sandbox *record)
+                               struct creation *creation)
 {
+    struct sandboxstore_sandbox *record = &creation->record;
     struct str id = STR_EMPTY;
     struct str image = STR_EMPTY;
     const char *wrong;
@@ -156,7 +136,7 @@ static const char *read_record(const struct api_call *call, const struct json_va
         return "image_id is no image of yours";
     wrong = read_limits(json_get(object, STR("resource_limits")), record);
     if (wrong == NULL)
-        wrong = read_network(json_get(object, STR("network_policy")));
+        wrong = network_read(json_get(object, STR("network_policy")), &creation->network);
     if (wrong != NULL)
         return wrong;
     snprintf(record->id, sizeof(record->id), "%.*s", STR_ARG(id));
@@ -178,8 +158,9 @@ static void create(struct creation *creation)
     } else if (!sandboxes_check_quota(creation->service, creation->record.owner,
                                       creation->exchange)) {
         free(creation);
-    } else if (service_create(creation->service, &creation->record, NULL, &creation->use, &err) <
-               0) {
+    } else if (service_create(creation->service, &creation->record,
+                              &(struct service_extras){.network = &creation->network},
+                              &creation->use, &err) < 0) {
         call_fail_err(creation->exchange, &err);
         free(creation);
     }
@@ -261,7 +242,7 @@ void sandboxes_create(const struct api_call *call)
     memcpy(creation->record.owner, call->owner, sizeof(call->owner));
     creation->record.created_s = loop_wall_ms(call->service->config.loop) / 1000;
     creation->record.active_s = creation->record.created_s;
-    wrong = read_record(call, object, &creation->record);
+    wrong = read_record(call, object, creation);
     if (wrong == NULL)
         wrong = contexts_choose(call, object, &context);
     if (wrong == NULL && steps != NULL)
@@ -278,7 +259,11 @@ void sandboxes_create(const struct api_call *call)
     else if (!sandboxes_check_quota(call->service, call->owner, call->exchange))
         free(creation);
     else if (steps != NULL && steps->type == JSON_ARRAY && steps->size > 0)
-        images_build(call->service->images, steps, call->owner, steal_context(&context),
+        images_build(call->service->images,
+                     &(struct images_request){.steps = steps,
+                                              .owner = call->owner,
+                                              .context = steal_context(&context),
+                                              .network = &creation->network},
                      &(struct images_events){.done = on_built, .data = creation});
     else
         create(creation);

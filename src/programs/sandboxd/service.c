@@ -87,7 +87,36 @@ static void drop(struct sandbox *sandbox)
     map_remove(&sandbox->service->sandboxes, str_from(sandbox->record.id));
     list_remove(&sandbox->node);
     details_free(sandbox->details);
+    free(sandbox->network);
     free(sandbox);
+}
+
+/* False without memory. */
+static bool set_network(struct sandbox *sandbox, const struct iplist *network)
+{
+    if (network == NULL || network->count == 0)
+        return true;
+    sandbox->network = malloc(sizeof(*sandbox->network));
+    if (sandbox->network != NULL)
+        *sandbox->network = *network;
+    return sandbox->network != NULL;
+}
+
+/* One that is not saved has no network after a restart. */
+static void save_network(struct sandbox *sandbox)
+{
+    cleanup_buf struct buf text = BUF_INIT(IPLIST_MAX * IPLIST_TEXT_BYTES);
+    int r;
+
+    if (sandbox->network == NULL)
+        return;
+    r = iplist_write(sandbox->network, &text);
+    if (r == 0)
+        r = sandboxstore_save_network(sandbox->service->config.store, str_from(sandbox->record.id),
+                                      buf_view(&text));
+    if (r < 0)
+        log_write(sandbox->service->config.log, LOG_WARN, "cannot save a sandbox's network policy",
+                  LOG_TEXT("sandbox", sandbox->record.id), LOG_TEXT("error", err_text(r)));
 }
 
 size_t service_count_of(const struct service *service, const char *owner)
@@ -320,6 +349,8 @@ static void start(struct sandbox *sandbox)
     struct room_plan plan = {
         .id = sandbox->record.id,
         .layers = layers,
+        .network = sandbox->network != NULL ? ROOM_NETWORK_LISTED : ROOM_NETWORK_NONE,
+        .addresses = sandbox->network,
         .memory_bytes = (uint64_t)sandbox->record.memory_mb << 20,
         .cpu_percent = (unsigned)sandbox->record.cpu_percent,
         .processes = (unsigned)sandbox->record.pids_max,
@@ -427,7 +458,7 @@ void service_stop(struct sandbox *sandbox, struct sandbox_use *use)
 /* ---- creating and deleting ---- */
 
 int service_create(struct service *service, const struct sandboxstore_sandbox *record,
-                   struct details *details, struct sandbox_use *use, struct err *err)
+                   const struct service_extras *extras, struct sandbox_use *use, struct err *err)
 {
     struct sandbox *sandbox;
     int r;
@@ -437,6 +468,10 @@ int service_create(struct service *service, const struct sandboxstore_sandbox *r
     sandbox = add(service, record);
     if (sandbox == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
+    if (!set_network(sandbox, extras->network)) {
+        drop(sandbox);
+        return err_set_plain(err, ERR_NO_MEMORY);
+    }
     sandbox->is_new = true;
     /* It will be: that is not worth another write. After a crash its next use tells of it. */
     sandbox->record.is_running = true;
@@ -445,8 +480,9 @@ int service_create(struct service *service, const struct sandboxstore_sandbox *r
         drop(sandbox);
         return err_set_plain(err, r);
     }
-    sandbox->details = details;
+    sandbox->details = extras->details;
     (void)service_save_details(sandbox);
+    save_network(sandbox);
     service->created++;
     service_use(sandbox, use);
     return 0;
@@ -598,6 +634,16 @@ static void load_details(void *data, struct str id, struct str document)
         sandbox->details = details_read(document);
 }
 
+static void load_network(void *data, struct str id, struct str text)
+{
+    struct service *service = data;
+    struct sandbox *sandbox = map_get(&service->sandboxes, id);
+    struct iplist network;
+
+    if (sandbox != NULL && sandbox->network == NULL && iplist_read(text, &network) == 0)
+        (void)set_network(sandbox, &network);
+}
+
 static void on_swept(void *data, const struct err *err)
 {
     const struct service *service = data;
@@ -662,6 +708,8 @@ int service_init(struct service *service, const struct service_config *config, s
         r = sandboxstore_each(config->store, load, service);
     if (r == 0)
         r = sandboxstore_each_details(config->store, load_details, service);
+    if (r == 0)
+        r = sandboxstore_each_network(config->store, load_network, service);
     if (r < 0)
         return err_set(err, r, "cannot read the state of the sandboxes: %s", err_text(r));
     r = room_list(config->keeper, false, on_rooms, service);

@@ -71,6 +71,7 @@ struct sandbox {
     struct service *service;
     struct sandboxstore_sandbox record;
     struct details *details; /* of the Daytona API; or NULL */
+    struct iplist *network;  /* which addresses it reaches; NULL: none */
     enum sandbox_state state;
     struct room *room; /* while it runs */
     struct room_reached reached;
@@ -113,12 +114,18 @@ struct sandbox *service_find(const struct service *service, struct str id, const
 struct sandbox *service_find_named(const struct service *service, struct str name,
                                    const char *owner);
 
+/* What a sandbox can have beside its record. */
+struct service_extras {
+    struct details *details;      /* taken over if it succeeds; or NULL */
+    const struct iplist *network; /* NULL, or empty: none */
+};
+
 /*
- * Adds a sandbox by its record and starts it: `use` becomes ready when it runs. The details, which
- * may be NULL, are taken over if it succeeds. ERR_BUSY if there are too many.
+ * Adds a sandbox by its record and starts it: `use` becomes ready when it runs. ERR_BUSY if there
+ * are too many.
  */
 int service_create(struct service *service, const struct sandboxstore_sandbox *record,
-                   struct details *details, struct sandbox_use *use, struct err *err);
+                   const struct service_extras *extras, struct sandbox_use *use, struct err *err);
 /* After a change of its details. */
 int service_save_details(struct sandbox *sandbox);
 

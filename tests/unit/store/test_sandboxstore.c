@@ -84,6 +84,34 @@ static void a_sandbox_is_saved_changed_and_removed(void **state)
     assert_int_equal(sandboxstore_remove(scene.store, STR("one")), ERR_NOT_FOUND);
 }
 
+static void take_network(void *data, struct str id, struct str text)
+{
+    struct scene *scene = data;
+
+    scene->count++;
+    assert_true(str_eq(id, STR("one")));
+    snprintf(scene->env, sizeof(scene->env), "%.*s", STR_ARG(text));
+}
+
+static void a_network_goes_with_its_sandbox(void **state)
+{
+    cleanup_scene struct scene scene = {.count = 0};
+    const struct sandboxstore_sandbox sandbox = {.id = "one"};
+
+    (void)state;
+    set_up(&scene);
+    assert_true(sandboxstore_save_network(scene.store, STR("one"), STR("x")) < 0);
+    assert_int_equal(sandboxstore_save(scene.store, &sandbox), 0);
+    assert_int_equal(sandboxstore_save_network(scene.store, STR("one"), STR("203.0.113.7/32")), 0);
+    open_again(&scene);
+    assert_int_equal(sandboxstore_each_network(scene.store, take_network, &scene), 0);
+    assert_int_equal(scene.count, 1);
+    assert_string_equal(scene.env, "203.0.113.7/32");
+    assert_int_equal(sandboxstore_remove(scene.store, STR("one")), 0);
+    assert_int_equal(sandboxstore_each_network(scene.store, take_network, &scene), 0);
+    assert_int_equal(scene.count, 1);
+}
+
 static void a_key_is_found_by_its_digest_until_its_tenant_goes(void **state)
 {
     cleanup_scene struct scene scene = {.count = 0};
@@ -223,6 +251,7 @@ static void a_snapshots_name_is_its_owners(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(a_sandbox_is_saved_changed_and_removed),
+          cmocka_unit_test(a_network_goes_with_its_sandbox),
           cmocka_unit_test(a_key_is_found_by_its_digest_until_its_tenant_goes),
           cmocka_unit_test(a_layer_keeps_what_it_was_made_of),
           cmocka_unit_test(a_name_stands_for_one_image),

@@ -8,6 +8,7 @@
 #include "programs/sandboxd/daytona/snapshots.h"
 #include "programs/sandboxd/daytona/source.h"
 #include "programs/sandboxd/details.h"
+#include "programs/sandboxd/network.h"
 #include "programs/sandboxd/run.h"
 #include "programs/sandboxd/sandboxes.h"
 
@@ -20,6 +21,7 @@ struct creation {
     struct exchange *exchange;
     struct sandboxstore_sandbox record;
     struct details *details; /* NULL once the sandbox has them */
+    struct iplist network;
 };
 
 static void free_creation(struct creation *creation)
@@ -77,8 +79,9 @@ static void on_source(void *data, const struct err *err, struct str log, const c
         return;
     }
     creation->details = NULL;
-    if (service_create(creation->service, &creation->record, details, &creation->use, &failed) <
-        0) {
+    if (service_create(creation->service, &creation->record,
+                       &(struct service_extras){.details = details, .network = &creation->network},
+                       &creation->use, &failed) < 0) {
         creation->details = details;
         call_fail_err(creation->exchange, &failed);
         free_creation(creation);
@@ -160,10 +163,21 @@ static const char *read_impossible(const struct json_value *object)
         if (list != NULL && list->type == JSON_ARRAY && list->size > 0)
             return "volumes and secrets: this service has none";
     }
-    if (!call_member_str(object, STR("networkAllowList"), &text) || text.len > 0 ||
-        !call_member_str(object, STR("domainAllowList"), &text) || text.len > 0)
-        return "networkAllowList, domainAllowList: sandboxes of this service have no network";
+    if (!call_member_str(object, STR("domainAllowList"), &text) || text.len > 0)
+        return "domainAllowList: sandboxes of this service reach addresses, not names";
     return NULL;
+}
+
+static const char *read_network(const struct json_value *object, struct iplist *out_list)
+{
+    struct str text = STR_EMPTY;
+    bool is_blocked = false;
+
+    if (!call_member_bool(object, STR("networkBlockAll"), &is_blocked))
+        return "networkBlockAll must be true or false";
+    if (!call_member_str(object, STR("networkAllowList"), &text))
+        return "networkAllowList must be a text";
+    return is_blocked ? NULL : network_read_text(text, out_list);
 }
 
 static const char *read_creation(const struct json_value *object, struct creation *creation)
@@ -190,6 +204,8 @@ static const char *read_creation(const struct json_value *object, struct creatio
     wrong = read_resources(object, &creation->record);
     if (wrong == NULL)
         wrong = read_impossible(object);
+    if (wrong == NULL)
+        wrong = read_network(object, &creation->network);
     if (wrong == NULL)
         wrong = read_texts(object, STR("labels"), &details->labels,
                            "labels must be an object of texts");

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "programs/sandboxd/details.h"
+#include "programs/sandboxd/network.h"
 
 /* ---- answers ---- */
 
@@ -81,6 +82,15 @@ static void put_resources(struct json_writer *json, const struct sandbox *sandbo
               DAYTONA_MB_PER_GB);
 }
 
+static void put_network(struct json_writer *json, const struct iplist *network)
+{
+    cleanup_buf struct buf text = BUF_INIT(IPLIST_MAX * IPLIST_TEXT_BYTES);
+
+    json_put_bool(json, STR("networkBlockAll"), network == NULL);
+    if (network != NULL && network_write_text(&text, network) == 0)
+        json_put_str(json, STR("networkAllowList"), buf_view(&text));
+}
+
 void daytona_write_sandbox(struct json_writer *json, const struct sandbox *sandbox, const char *url)
 {
     const struct sandboxstore_sandbox *record = &sandbox->record;
@@ -100,7 +110,7 @@ void daytona_write_sandbox(struct json_writer *json, const struct sandbox *sandb
     json_key(json, STR("labels"));
     json_splice(json, str_from(details != NULL ? details->labels : "{}"));
     json_put_bool(json, STR("public"), details != NULL && details->is_public);
-    json_put_bool(json, STR("networkBlockAll"), true); /* sandboxes have no network */
+    put_network(json, sandbox->network);
     json_put_str(json, STR("target"), STR("local"));
     put_resources(json, sandbox);
     json_put_str(json, STR("state"), str_from(daytona_state_name(sandbox)));

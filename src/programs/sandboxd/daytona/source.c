@@ -81,7 +81,8 @@ static void build(const struct api_call *call, struct str dockerfile,
         fail(done, data, ERR_INVALID_ARGUMENT, wrong);
         return;
     }
-    images_build(call->service->images, steps, call->owner, context,
+    images_build(call->service->images,
+                 &(struct images_request){.steps = steps, .owner = call->owner, .context = context},
                  &(struct images_events){.done = done, .data = data});
 }
 
