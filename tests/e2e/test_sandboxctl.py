@@ -311,6 +311,14 @@ class Alone(Commands):
         self.assertIn(b"was restarted", result.stderr)
         self.said("rm", box)
 
+    def test_what_fails_after_its_start_says_why(self):
+        self.first()
+        for words in (("cp", "nothing", "0" * 8 + "-0000-4000-8000-" + "0" * 12 + ":x"), ("image", "import", "x", "nothing")):
+            self.end_it()
+            result = self.run_it(*words)
+            self.assertEqual(result.returncode, 125)
+            self.assertIn(b"cannot read 'nothing'", result.stderr)
+
     def test_two_at_once_start_one(self):
         self.first()
         self.end_it()

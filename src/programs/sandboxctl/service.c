@@ -28,6 +28,8 @@ static int find_own(struct ctl *ctl, const struct option_values *values, struct 
     while ((r = ownservice_step(service, &ctl->url, &ctl->key, err)) == ERR_BUSY)
         (void)poll(NULL, 0, OWNSERVICE_STEP_MS);
     ownservice_free(service);
+    if (r == 0)
+        *err = (struct err)ERR_INIT; /* that it did not run before is no error of what follows */
     return r;
 }
 
