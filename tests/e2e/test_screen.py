@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import unittest
@@ -179,7 +178,7 @@ class Waiting(OnScreen):
         message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 1000, "x": 700, "y": 100,
                                                       "width": 100, "height": 100})
         server.send(message)
-        self.show(sys.executable, CLOSING_WINDOW, "always")  # beside it
+        self.show("python3", CLOSING_WINDOW, "always")  # beside it
         self.assertFalse(server.result(message["id"])["structuredContent"]["changed"])
         message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 30000, "x": 500, "y": 500,
                                                       "width": 200, "height": 200})
@@ -408,7 +407,7 @@ class Disturbed(OnScreen):
 
     def open_window(self):
         """One that closes at the first key or button."""
-        window = self.show(sys.executable, CLOSING_WINDOW, stdout=subprocess.PIPE, text=True)
+        window = self.show("python3", CLOSING_WINDOW, stdout=subprocess.PIPE, text=True)
         self.addCleanup(window.stdout.close)
         self.assertEqual(window.stdout.readline(), "open\n")
         return window
@@ -436,7 +435,7 @@ class Disturbed(OnScreen):
 
     def test_windows_that_open_and_close_while_they_are_looked_at(self):
         server = self.serve()
-        self.show(sys.executable, CLOSING_WINDOW, "always")
+        self.show("python3", CLOSING_WINDOW, "always")
         self.wait_for(lambda: server.good("window_list")["windows"])
         for _ in range(50):
             for window in server.good("window_list")["windows"]:
