@@ -136,17 +136,17 @@ static int reach(int inside, const struct iplist *addresses, bool *out_is_connec
 static void add_link(int inside, const struct iplist *addresses)
 {
     struct link *link = free_link();
-    struct link new = {.is_used = true,
-                       .deadline_ms = clock_monotonic_ms(&clock_system) + CONNECT_MS,
-                       .fds = {inside, -1}};
+    struct link fresh = {.is_used = true,
+                         .deadline_ms = clock_monotonic_ms(&clock_system) + CONNECT_MS,
+                         .fds = {inside, -1}};
 
-    new.fds[OUTSIDE] = link != NULL ? reach(inside, addresses, &new.is_connecting) : -1;
-    for (int i = 0; i < ENDS && new.fds[OUTSIDE] >= 0; i++)
-        new.halves[i].bytes = malloc(BUFFER_BYTES);
-    if (new.halves[INSIDE].bytes != NULL &&new.halves[OUTSIDE].bytes != NULL)
-        *link = new;
+    fresh.fds[OUTSIDE] = link != NULL ? reach(inside, addresses, &fresh.is_connecting) : -1;
+    for (int i = 0; i < ENDS && fresh.fds[OUTSIDE] >= 0; i++)
+        fresh.halves[i].bytes = malloc(BUFFER_BYTES);
+    if (fresh.halves[INSIDE].bytes != NULL && fresh.halves[OUTSIDE].bytes != NULL)
+        *link = fresh;
     else
-        drop(&new, true);
+        drop(&fresh, true);
 }
 
 /* ---- Passing bytes on ---- */
