@@ -32,13 +32,13 @@
  */
 enum { TEST_CASE_S = 240 };
 
-/* GATEHOUSE_TEST_SLOWNESS: factor for that, for programs under an emulator. */
-static inline unsigned test_case_seconds(void)
+/* GATEHOUSE_TEST_SLOWNESS: factor for limits of time, for programs under an emulator. */
+static inline unsigned test_slowness(void)
 {
     const char *slowness = getenv("GATEHOUSE_TEST_SLOWNESS");
     long times = slowness != NULL ? strtol(slowness, NULL, 10) : 1;
 
-    return TEST_CASE_S * (times >= 1 && times <= 100 ? (unsigned)times : 1);
+    return times >= 1 && times <= 100 ? (unsigned)times : 1;
 }
 
 /* For what syncs often: a disk would take most of the time. */
@@ -67,7 +67,7 @@ static inline int test_watch(void **state)
 
     test_case_name = row->name;
     *state = row->initial_state;
-    alarm(test_case_seconds());
+    alarm(TEST_CASE_S * test_slowness());
     return row->setup_func != NULL ? row->setup_func(state) : 0;
 }
 
