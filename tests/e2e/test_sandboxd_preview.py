@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import socket
 import sys
 import tempfile
@@ -19,7 +18,7 @@ import urllib.parse
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from sandboxd_scene import PATIENCE, Scene, Service, Unavailable
+from sandboxd_scene import PATIENCE, Scene, Service, Unavailable, remove
 
 # What an ordinary user cannot have is not needed for previews.
 IS_ROOT = os.geteuid() == 0
@@ -117,7 +116,7 @@ class Previews(Scene):
     def setUpClass(cls):
         Scene.gatehouse = mcp_client.GATEHOUSE
         room = tempfile.mkdtemp(dir="/var/tmp")
-        cls.addClassCleanup(shutil.rmtree, room, ignore_errors=True)
+        cls.addClassCleanup(remove, room)
         try:
             cls.shared = Service(cls.gatehouse, pathlib.Path(room) / "state", *WEAKER)
         except Unavailable as missing:
