@@ -207,6 +207,7 @@ class Covers(Commands):
         server = self.begin("--write")
         (self.root / "certs").mkdir()
         (self.room / "closed").mkdir(mode=0)
+        self.addCleanup((self.room / "closed").chmod, 0o700)  # else nobody could remove it
         targets = (self.room / "closed/x", "/proc/1/cwd", "/proc/1/root/x", "x" * 300, "a.key", "missing/x")
         for target in targets:
             for name in ("a.key", "certs/b.key", "certs/named", "certs/fixed"):
