@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "programs/sandboxd/files.h"
 #include "programs/sandboxd/imagenames.h"
 
@@ -84,13 +85,7 @@ static void on_ready(void *data, struct sandbox *sandbox, const struct err *err)
 
 static bool is_digest(struct str text)
 {
-    if (text.len != SANDBOXSTORE_KEY_BYTES - 1)
-        return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (!((text.ptr[i] >= '0' && text.ptr[i] <= '9') ||
-              (text.ptr[i] >= 'a' && text.ptr[i] <= 'f')))
-            return false;
-    return true;
+    return text.len == SANDBOXSTORE_KEY_BYTES - 1 && hex_is_small(text);
 }
 
 /* What is wrong with it, or NULL. */
@@ -108,7 +103,7 @@ static const char *read_request(const struct json_value *object, struct import *
     if (wrong != NULL)
         return wrong;
     if (!call_member_str(object, STR("sha256"), &digest) || !is_digest(digest))
-        return "sha256 must be the archive's SHA-256, as 64 digits and small letters";
+        return "sha256 must be the archive's SHA-256, as 64 lower-case hexadecimal digits";
     if (!call_member_str(object, STR("path"), &path) || path.len == 0 ||
         path.len >= sizeof(import->path) || path.ptr[0] != '/' || str_has_nul(path))
         return "path must be an absolute path in the sandbox";
