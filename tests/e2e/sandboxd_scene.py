@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.parse
 
@@ -89,6 +90,14 @@ class Service:
             self.process.wait(PATIENCE)
         self.process.stdout.close()
         self.process.stderr.close()
+
+
+def wait_until(is_so, what):
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited in vain for {what}")
+        time.sleep(0.01)
 
 
 def remove(folder):

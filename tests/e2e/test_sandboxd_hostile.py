@@ -18,12 +18,11 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import uuid
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from sandboxd_scene import KEY, PATIENCE, Scene
+from sandboxd_scene import KEY, PATIENCE, Scene, wait_until
 
 MARK = "needle-of-somebody-else"
 ESCAPES = pathlib.Path(__file__).resolve().parent / "escapes"
@@ -40,14 +39,6 @@ def has_range():
     with open("/etc/subuid") as ranges:
         mine = [line.split(":") for line in ranges if line.split(":")[0] in (name, str(os.geteuid()))]
     return any(int(count) >= 65535 for _, _, count in mine) and shutil.which("newuidmap") is not None
-
-
-def wait_until(is_so, what):
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        if time.monotonic() > end:
-            raise AssertionError(f"waited in vain for {what}")
-        time.sleep(0.01)
 
 
 class Hostile(Scene):

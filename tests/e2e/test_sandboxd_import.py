@@ -19,21 +19,13 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from sandboxd_scene import PATIENCE, Scene, clean_environment
+from sandboxd_scene import PATIENCE, Scene, clean_environment, wait_until
 
 IS_ROOT = os.geteuid() == 0
 PROGRAMS = ("sh", "cat", "id", "ls", "mkdir", "sleep")
-
-
-def wait_until(is_so, what):
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(0.01)
 
 
 def entry(name, kind=tarfile.REGTYPE, mode=0o644, **more):

@@ -11,11 +11,10 @@ import signal
 import socket
 import sys
 import threading
-import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from sandboxd_scene import PATIENCE, Scene
+from sandboxd_scene import Scene, wait_until
 
 IS_ROOT = os.geteuid() == 0
 HERE, PEER, OTHER = "203.0.113.1", "203.0.113.7", "203.0.113.8"
@@ -205,14 +204,6 @@ def name_of(pid):
         return ""
     name, _, rest = words.partition("(")[2].rpartition(")")
     return "" if rest.split()[0] == "Z" else name
-
-
-def wait_until(is_so, what):
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        if time.monotonic() > end:
-            raise AssertionError(f"waited in vain for {what}")
-        time.sleep(0.01)
 
 
 class Network(Scene):
