@@ -274,7 +274,7 @@ static bool is_left(int dir_fd, const char *leaf, uint64_t our_namespace)
     if (our_namespace == 0 || !str_cut(&name, '.', &count) || !str_to_int64(name, &its_namespace) ||
         (uint64_t)its_namespace != our_namespace)
         return is_old(dir_fd, leaf);
-    return is_dead((pid_t)pid);
+    return pid != getpid() && is_dead((pid_t)pid);
 }
 
 /* Removes cgroups of dead processes. The kernel removes only empty ones: false if some are left. */

@@ -2,8 +2,12 @@
 #include "room_scene.h"
 
 #include <arpa/inet.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 static struct scene scene;
@@ -500,6 +504,30 @@ static void a_room_over_a_system_sees_that_and_nothing_of_the_host(void **state)
     assert_null(get("/usr/bin/env"));
 }
 
+/* Or ext4 without a journal makes rooms ever more slowly. */
+static void ext4_puts_rooms_apart(void **state)
+{
+    static const char *const folders[] = {"fresh", "rooms"};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(folders); i++) {
+        char path[300];
+        struct statfs about;
+        int flags = 0;
+        int fd;
+
+        snprintf(path, sizeof(path), "%s/%s", scene.directory, folders[i]);
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_int_equal(fstatfs(fd, &about), 0);
+        if (about.f_type == EXT4_SUPER_MAGIC) {
+            assert_int_equal(ioctl(fd, FS_IOC_GETFLAGS, &flags), 0);
+            assert_int_not_equal(flags & FS_TOPDIR_FL, 0);
+        }
+        close(fd);
+    }
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
 TEST_MAIN(T(a_written_file_is_the_users_and_read_back),
           T(a_replaced_file_keeps_its_mode_and_a_link_leads_to_it),
@@ -511,6 +539,6 @@ TEST_MAIN(T(a_written_file_is_the_users_and_read_back),
           T(copies_and_moves_follow_their_rules), T(more_calls_than_a_room_takes_wait),
           T(no_path_leads_out_of_a_room), T(a_name_that_is_exchanged_all_the_time_never_leads_out),
           T(a_port_leads_into_its_room_and_nowhere_else),
-          T(a_room_over_a_system_sees_that_and_nothing_of_the_host),
+          T(a_room_over_a_system_sees_that_and_nothing_of_the_host), T(ext4_puts_rooms_apart),
           cmocka_unit_test_setup_teardown(file_work_has_only_the_rights_of_the_user, open_scene,
                                           end_scene))
