@@ -81,19 +81,30 @@ int capabilities_drop_held(void)
     return set_sets(&none) < 0 ? errno : 0;
 }
 
-int capabilities_drop_all(void)
+unsigned capabilities_count(void)
 {
+    unsigned count = CAP_LAST_CAP + 1;
+
+    /* The headers may be newer or older than the kernel. */
+    while (count > 0 && prctl(PR_CAPBSET_READ, (unsigned long)count - 1, 0, 0, 0) < 0)
+        count--;
+    while (count > 0 && count < CAPABILITIES_END &&
+           prctl(PR_CAPBSET_READ, (unsigned long)count, 0, 0, 0) >= 0)
+        count++;
+    return count;
+}
+
+int capabilities_drop_all(unsigned count)
+{
+    if (count == 0)
+        return EPERM;
     /*
      * While we still have the capability to do it, and for all: root's uid would bring back the
      * rest.
      */
-    for (unsigned long i = 0; i < CAPABILITIES_END; i++) {
-        if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
-            continue;
-        if (errno == EINVAL)
-            break;
-        return errno;
-    }
+    for (unsigned long i = 0; i < count; i++)
+        if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0)
+            return errno;
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
         return errno;
     return capabilities_drop_held();

@@ -17,8 +17,14 @@
  */
 int capabilities_drop(bool changes_files, bool *out_holds_any, struct err *err);
 
-/* Drops all, from all sets and for all programs started later. 0 or an errno value. */
-int capabilities_drop_all(void);
+/* How many the kernel knows; 0 if it does not tell. */
+unsigned capabilities_count(void);
+
+/*
+ * Drops all of them, from all sets and for all programs started later; no call fails, unless this
+ * does. 0 or an errno value.
+ */
+int capabilities_drop_all(unsigned count);
 
 /* Drops all that this process holds; enough for one that starts no programs. 0 or an errno value.
  */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -183,17 +185,18 @@ static int make_session(struct box_build *build)
 {
     sigset_t none;
 
+    (void)build;
     sigemptyset(&none);
-    if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setsid() < 0)
-        return errno;
-    umask(build->umask);
-    return build->pty_slave >= 0 && ioctl(build->pty_slave, TIOCSCTTY, 0) < 0 ? errno : 0;
+    return sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setsid() < 0 ? errno : 0;
 }
 
 static int set_streams(struct box_build *build)
 {
     int sources[STANDARD_FDS];
 
+    umask(build->umask);
+    if (build->pty_slave >= 0 && ioctl(build->pty_slave, TIOCSCTTY, 0) < 0)
+        return errno;
     /* Move them out of the way first: one may be where another must go. */
     for (int i = 0; i < STANDARD_FDS; i++) {
         int source = box_open_stream(build, i);
@@ -211,10 +214,9 @@ static int set_streams(struct box_build *build)
 
 static int give_up_privileges(struct box_build *build)
 {
-    (void)build;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return errno;
-    return capabilities_drop_all();
+    return capabilities_drop_all(build->capability_count);
 }
 
 static int confine_files(struct box_build *build)
@@ -276,6 +278,9 @@ static int become_command(struct box_build *build)
     return errno;
 }
 
+static int begin_command(struct box_build *build);
+static int join_command(struct box_build *build);
+
 /* ---- The table ---- */
 
 static const struct {
@@ -304,7 +309,9 @@ static int take_steps(struct box_build *build, enum box_step first, enum box_ste
 
         if ((steps[step].kind & kind) == 0)
             continue;
-        build->what[0] = '\0';
+        /* Those that run beside the first process leave its words alone. */
+        if (step < BOX_STEP_NETWORK || step >= BOX_STEP_STREAMS)
+            build->what[0] = '\0';
         r = steps[step].take(build);
         if (r != 0) {
             *out_step = step;
@@ -325,55 +332,97 @@ static struct box_news failure_of(const struct box_build *build, enum box_step s
 
 /* ---- Starting the command ---- */
 
-struct start {
-    struct box_build *build;
-    int report_fd; /* closed by the start of the command */
-};
+/* SAFETY: no C library wraps it; it takes an address of ours and no name. */
+static void wait_while(const int *word, int value)
+{
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+        (void)syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+}
 
-/* Runs in the memory of the first process, which waits; it must not return. */
+static void set_and_wake(int *word, int value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    (void)syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/*
+ * Takes the steps of the command's process; it must not return. SAFETY: up to the streams, the
+ * first process goes on in the same memory, with the same errno and allocator. So until then
+ * nothing is allocated, and no call fails unless the whole sandbox does.
+ */
 static int run_command(void *data)
 {
-    struct start *start = data;
+    struct box_build *build = data;
+    struct box_start *start = build->start;
     enum box_step step = BOX_STEP_EXEC;
-    int r = take_steps(start->build, BOX_STEP_SESSION, BOX_STEP_COUNT, &step);
-    struct box_news news = failure_of(start->build, step, r);
+    int r = take_steps(build, BOX_STEP_NETWORK, BOX_STEP_STREAMS, &step);
 
-    if (write(start->report_fd, &news, sizeof(news)) < 0)
-        _exit(EXIT_FAILURE);
+    if (r == 0) {
+        set_and_wake(&start->state, BOX_START_READY);
+        wait_while(&start->may_go, 0);
+        r = take_steps(build, BOX_STEP_STREAMS, BOX_STEP_COUNT, &step);
+        start->failure = failure_of(build, step, r);
+    } else {
+        start->failure = (struct box_news){.kind = BOX_NEWS_FAILED, .step = step, .errno_value = r};
+    }
+    start->has_failed = true;
+    set_and_wake(&start->state, BOX_START_GONE);
     _exit(0);
 }
 
-/* The command's pid; or 0, with the reason in *out_failure. */
-static pid_t start_command(struct box_build *build, struct box_news *out_failure)
+static int clone_command(struct box_build *build, int flags)
 {
     static char stack[COMMAND_STACK_BYTES] __attribute__((aligned(16)));
-    /* A sanitizer's memory cannot be shared with what leaves without a word. */
-    const int flags = ISOLATE_IS_SANITIZED ? SIGCHLD : CLONE_VM | CLONE_VFORK | SIGCHLD;
-    int report[2];
-    struct start start = {.build = build};
-    pid_t pid;
-    ssize_t got;
+    struct box_start *start = build->start;
 
-    *out_failure = failure_of(build, BOX_STEP_SESSION, 0);
-    if (pipe2(report, O_CLOEXEC) < 0) {
-        out_failure->errno_value = errno;
-        return 0;
+    start->state = BOX_START_BUSY;
+    /* The kernel clears the state when the command is executed, or the process ends. */
+    start->pid = clone(run_command, stack + sizeof(stack), flags | SIGCHLD, build, NULL, NULL,
+                       &start->state);
+    return start->pid < 0 ? errno : 0;
+}
+
+/* A sanitizer's memory cannot be shared with what leaves without a word. */
+static int begin_command(struct box_build *build)
+{
+    build->capability_count = capabilities_count();
+    if (ISOLATE_IS_SANITIZED)
+        return box_make_network(build);
+    return clone_command(build, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID);
+}
+
+/* When it is ready, there is a network to enter. */
+static int join_command(struct box_build *build)
+{
+    struct box_start *start = build->start;
+
+    wait_while(&start->state, BOX_START_BUSY);
+    if (start->has_failed)
+        return start->failure.errno_value;
+    /* It may have ended without a word. */
+    return start->pid > 0 && start->state == BOX_START_GONE ? ECHILD : box_enter_network(build);
+}
+
+/* Lets it go on, or creates it only now. */
+static int start_command(struct box_build *build)
+{
+    struct box_start *start = build->start;
+
+    if (start->pid > 0) {
+        /* What was shared is its own from now on. */
+        if (unshare(CLONE_FILES | CLONE_FS) < 0)
+            return errno;
+        set_and_wake(&start->may_go, 1);
+        wait_while(&start->state, BOX_START_READY);
+    } else {
+        int r;
+
+        start->may_go = 1;
+        r = clone_command(build, ISOLATE_IS_SANITIZED ? CLONE_VFORK : CLONE_VM | CLONE_VFORK);
+        if (r != 0)
+            return r;
     }
-    start.report_fd = report[1];
-    pid = clone(run_command, stack + sizeof(stack), flags, &start);
-    out_failure->errno_value = errno;
-    close(report[1]);
-    if (pid > 0) {
-        do
-            got = read(report[0], out_failure, sizeof(*out_failure));
-        while (got < 0 && errno == EINTR);
-        if (got == 0) {
-            close(report[0]);
-            return pid;
-        }
-    }
-    close(report[0]);
-    return 0;
+    return start->has_failed ? start->failure.errno_value : 0;
 }
 
 /* ---- Living ---- */
@@ -469,16 +518,20 @@ static _Noreturn void watch(struct box_build *build, pid_t command, int children
 
 _Noreturn void box_live(struct box_build *build)
 {
+    static struct box_start own;
     enum box_step step = BOX_STEP_LIFELINE;
     struct box_news news;
     sigset_t mask;
     int children;
-    pid_t command;
     int r;
 
     forget_signals();
     build->umask = umask(0);
-    r = take_steps(build, BOX_STEP_LIFELINE, BOX_STEP_SESSION, &step);
+    build->start = ISOLATE_IS_SANITIZED ? mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE,
+                                               MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+                                        : &own;
+    r = build->start == MAP_FAILED ? errno
+                                   : take_steps(build, BOX_STEP_LIFELINE, BOX_STEP_NETWORK, &step);
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
     if (build->box->is_open)
@@ -490,14 +543,14 @@ _Noreturn void box_live(struct box_build *build)
         if (children < 0 || sigprocmask(SIG_BLOCK, &mask, NULL) < 0 ||
             prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
             r = errno;
+        else
+            r = start_command(build);
     }
     if (r != 0) {
-        news = failure_of(build, step, r);
+        news = build->start != MAP_FAILED && build->start->has_failed ? build->start->failure
+                                                                      : failure_of(build, step, r);
         end_with(build, &news);
     }
-    command = start_command(build, &news);
-    if (command == 0)
-        end_with(build, &news);
     /* Root's are what reaches descendants that have become other users. */
     if (!build->box->is_open) {
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -507,5 +560,5 @@ _Noreturn void box_live(struct box_build *build)
     if (box_channel_tell(build->channel, &news, build->pty_master) < 0)
         leave(build);
     box_channel_keep_only(build->channel, children);
-    watch(build, command, children);
+    watch(build, build->start->pid, children);
 }

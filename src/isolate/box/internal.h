@@ -15,7 +15,8 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
 
 /*
  * X(enum, its function, the kind it is for, description for people), in order of execution. The
- * first step is done by the starter; those from the session on by the command's process.
+ * first step is done by the starter; those from the network on by the command's process, up to the
+ * streams in parallel with the first process.
  */
 /* clang-format off */
 #define BOX_STEPS(X)                                                                               \
@@ -23,7 +24,7 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_LIFELINE, tie_to_starter, BOX_CLOSED, "the parent-death signal") \
     X(BOX_STEP_OPEN_LIFELINE, box_open_tie_to_starter, BOX_OPEN, "the parent-death signal") \
     X(BOX_STEP_LIMITS, enter_limits, BOX_CLOSED, "setting limits") \
-    X(BOX_STEP_MAKER, box_begin_network, BOX_CLOSED, "creating the network helper") \
+    X(BOX_STEP_COMMAND, begin_command, BOX_CLOSED, "creating the command's process") \
     X(BOX_STEP_IDENTITY, map_identity, BOX_CLOSED, "mapping the user ID") \
     X(BOX_STEP_INOTIFY, limit_inotify, BOX_CLOSED, "limiting inotify") \
     X(BOX_STEP_HOSTNAME, name_host, BOX_CLOSED, "setting the host name") \
@@ -44,12 +45,13 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_SEAL, box_seal_root, BOX_CLOSED, "making the root read-only") \
     X(BOX_STEP_TERMINAL, open_terminal, BOX_BOTH, "opening the terminal") \
     X(BOX_STEP_DIRECTORY, go_to_directory, BOX_BOTH, "changing to the working directory") \
-    X(BOX_STEP_NETWORK, box_enter_network, BOX_CLOSED, "entering the network namespace") \
+    X(BOX_STEP_JOIN, join_command, BOX_CLOSED, "entering the network namespace") \
+    X(BOX_STEP_NETWORK, box_make_network, BOX_CLOSED, "creating the network namespace") \
     X(BOX_STEP_SESSION, make_session, BOX_BOTH, "creating a session") \
-    X(BOX_STEP_STREAMS, set_streams, BOX_BOTH, "setting up the standard streams") \
     X(BOX_STEP_PRIVILEGES, give_up_privileges, BOX_CLOSED, "dropping privileges") \
-    X(BOX_STEP_LANDLOCK, confine_files, BOX_CLOSED, "Landlock") \
     X(BOX_STEP_SECCOMP, filter_calls, BOX_CLOSED, "the seccomp filter") \
+    X(BOX_STEP_STREAMS, set_streams, BOX_BOTH, "setting up the standard streams") \
+    X(BOX_STEP_LANDLOCK, confine_files, BOX_CLOSED, "Landlock") \
     X(BOX_STEP_OPEN_LIMITS, box_open_enter_limits, BOX_OPEN, "setting limits") \
     X(BOX_STEP_EXEC, become_command, BOX_BOTH, "the command")
 /* clang-format on */
@@ -125,6 +127,18 @@ enum { BOX_DEVICES = 6, BOX_STREAMS = 3 };
 /* The number of cores, which sandboxes see of /sys; without the leading slash. */
 #define BOX_CORES "sys/devices/system/cpu"
 
+/* The command's process: it executes the command or ends, it still prepares, or it waits. */
+enum { BOX_START_GONE, BOX_START_BUSY, BOX_START_READY };
+
+/* The start of the command, in memory that its process and the first one share. */
+struct box_start {
+    int state; /* one of the above; the kernel clears it */
+    int may_go;
+    pid_t pid;
+    bool has_failed;
+    struct box_news failure;
+};
+
 /* A sandbox being built, in its own first process. */
 struct box_build {
     struct box *box;
@@ -134,9 +148,9 @@ struct box_build {
     bool limits_namespace; /* the number of processes, by cgroup_limit_namespace() */
     int channel;
     pid_t starter; /* of an open plan */
-    pid_t network_maker;
-    int network_errno; /* error of the maker, and the network it made */
-    int network;
+    struct box_start *start;
+    int network; /* that the command's process made */
+    unsigned capability_count;
     mode_t umask; /* for the command */
     int pty_master;
     int pty_slave;
@@ -175,7 +189,7 @@ int box_mount_denials(struct box_build *build);
 int box_cover_kernel(struct box_build *build);
 int box_seal_root(struct box_build *build);
 int box_reopen_files(struct box_build *build);
-int box_begin_network(struct box_build *build);
+int box_make_network(struct box_build *build);
 int box_enter_network(struct box_build *build);
 
 /* The fd that becomes 0, 1 or 2; or -1 with errno. Call when the sandbox is complete. */

@@ -233,7 +233,8 @@ static int confine(struct room_birth *birth)
     say(birth, "giving up its rights");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return errno;
-    r = birth->has_range ? capabilities_keep(KEPT_CAPABILITIES) : capabilities_drop_all();
+    r = birth->has_range ? capabilities_keep(KEPT_CAPABILITIES)
+                         : capabilities_drop_all(capabilities_count());
     if (r != 0)
         return r;
     say(birth, "Landlock");
