@@ -201,10 +201,13 @@ static bool may_exist_in(const char *home, const char *path, const struct places
 
     if (!may_exist(names, path))
         return false;
-    if (!str_starts_with(str_from(path), STR(".config/")) ||
-        snprintf(folder, sizeof(folder), "%s/.config", home) >= PATH_MAX)
+    if (!str_starts_with(str_from(path), STR(".config/")))
         return true;
-    read_names(folder, config_names);
+    if (config_names->folder[0] == '\0') {
+        if (snprintf(folder, sizeof(folder), "%s/.config", home) >= PATH_MAX)
+            return true;
+        read_names(folder, config_names);
+    }
     return may_exist(config_names, path + strlen(".config/"));
 }
 
@@ -221,17 +224,25 @@ static bool is_seen(const struct places *places, size_t named, const char *path)
 static int hide_in(struct places *places, size_t named, const char *home, struct err *err)
 {
     struct places_names config_names = {.folder = ""};
+    size_t home_len = home != NULL ? strlen(home) + 1 : 0;
+    __attribute__((uninitialized)) char path[PATH_MAX];
     int r = 0;
 
-    if (home != NULL)
+    if (home_len >= sizeof(path))
+        return 0;
+    if (home != NULL) {
         read_names(home, &places->home_names);
+        memcpy(path, home, home_len);
+        path[home_len - 1] = '/';
+    }
     for (size_t i = 0; i < secrets_count && r == 0; i++) {
-        __attribute__((uninitialized)) char path[PATH_MAX];
+        size_t len = strlen(secrets[i].path);
 
-        if ((secrets[i].path[0] == '/') == (home == NULL) &&
-            snprintf(path, sizeof(path), "%s%s%s", home != NULL ? home : "",
-                     home != NULL ? "/" : "", secrets[i].path) < PATH_MAX &&
-            !is_among(places, named, path) &&
+        if ((secrets[i].path[0] == '/') != (home == NULL) || home_len + len >= sizeof(path))
+            continue;
+        /* A hundred of them: to format each takes longer than all the rest. */
+        memcpy(path + home_len, secrets[i].path, len + 1);
+        if (!is_among(places, named, path) &&
             ((home != NULL &&
               !may_exist_in(home, secrets[i].path, &places->home_names, &config_names)) ||
              hide_behind_links(places, named, path, &r, err)) &&
