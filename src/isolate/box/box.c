@@ -271,9 +271,9 @@ static int build_and_start(struct box *box, const struct box_command *command, b
                            struct box_process *process, struct err *err)
 {
     cleanup_fd int far = -1;
-    /* Its network comes later (box/network.c). */
+    /* Others come later (box/network.c). */
     unsigned long flags =
-        box->is_open ? 0 : CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+        box->is_open ? 0 : CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS;
     struct box_build build = {
         .box = box, .command = command, .leaf = &process->leaf, .is_probe = is_probe};
     struct box_news news;
@@ -293,7 +293,7 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     if (box->is_open && process->leaf.holds[CGROUP_PROCESSES] == CGROUP_BY_PROCESS)
         process->leaf.holds[CGROUP_PROCESSES] = CGROUP_NOT_HELD;
     memcpy(box->holds, process->leaf.holds, sizeof(box->holds));
-    build.pty_master = build.pty_slave = build.scratch_fd = build.covers_fd = build.network = -1;
+    build.pty_master = build.pty_slave = build.scratch_fd = build.covers_fd = -1;
     set_all(build.trees, array_size(build.trees));
     set_all(build.device_trees, array_size(build.device_trees));
     set_all(build.files, array_size(build.files));

@@ -181,6 +181,11 @@ static int go_to_directory(struct box_build *build)
 
 /* ---- Steps of the command's own process ---- */
 
+static int make_network(struct box_build *build)
+{
+    return ISOLATE_IS_SANITIZED ? 0 : box_make_network(build);
+}
+
 static int make_session(struct box_build *build)
 {
     sigset_t none;
@@ -377,18 +382,21 @@ static int clone_command(struct box_build *build, int flags)
 
     start->state = BOX_START_BUSY;
     /* The kernel clears the state when the command is executed, or the process ends. */
-    start->pid = clone(run_command, stack + sizeof(stack), flags | SIGCHLD, build, NULL, NULL,
-                       &start->state);
+    start->pid = clone(run_command, stack + sizeof(stack), flags | SIGCHLD, build, &start->pidfd,
+                       NULL, &start->state);
     return start->pid < 0 ? errno : 0;
 }
 
-/* A sanitizer's memory cannot be shared with what leaves without a word. */
 static int begin_command(struct box_build *build)
 {
     build->capability_count = capabilities_count();
-    if (ISOLATE_IS_SANITIZED)
-        return box_make_network(build);
-    return clone_command(build, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID);
+    /* A sanitizer's memory cannot be shared with what leaves without a word: this one makes it. */
+    if (ISOLATE_IS_SANITIZED) {
+        build->start->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+        return build->start->pidfd < 0 ? errno : box_make_network(build);
+    }
+    return clone_command(build,
+                         CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID | CLONE_PIDFD);
 }
 
 /* When it is ready, there is a network to enter. */

@@ -46,7 +46,7 @@ enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN }
     X(BOX_STEP_TERMINAL, open_terminal, BOX_BOTH, "opening the terminal") \
     X(BOX_STEP_DIRECTORY, go_to_directory, BOX_BOTH, "changing to the working directory") \
     X(BOX_STEP_JOIN, join_command, BOX_CLOSED, "entering the network namespace") \
-    X(BOX_STEP_NETWORK, box_make_network, BOX_CLOSED, "creating the network namespace") \
+    X(BOX_STEP_NETWORK, make_network, BOX_CLOSED, "creating the network and IPC namespaces") \
     X(BOX_STEP_SESSION, make_session, BOX_BOTH, "creating a session") \
     X(BOX_STEP_PRIVILEGES, give_up_privileges, BOX_CLOSED, "dropping privileges") \
     X(BOX_STEP_SECCOMP, filter_calls, BOX_CLOSED, "the seccomp filter") \
@@ -135,6 +135,7 @@ struct box_start {
     int state; /* one of the above; the kernel clears it */
     int may_go;
     pid_t pid;
+    int pidfd;
     bool has_failed;
     struct box_news failure;
 };
@@ -149,7 +150,6 @@ struct box_build {
     int channel;
     pid_t starter; /* of an open plan */
     struct box_start *start;
-    int network; /* that the command's process made */
     unsigned capability_count;
     mode_t umask; /* for the command */
     int pty_master;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sandbox's own network: a loopback interface that leads nowhere. Creating one takes the kernel
- * as long as all the mounts together, so the command's process does it in parallel with them.
+ * The sandbox's own network, a loopback interface that leads nowhere, and its IPC namespace.
+ * Creating them takes the kernel as long as all the mounts together, so the command's process does
+ * it in parallel with them.
  */
 #include "isolate/box/internal.h"
 
@@ -14,34 +15,27 @@
 
 #include "base/cleanup.h"
 
-/*
- * Programs may use its loopback interface. SAFETY: runs beside the first process, in its memory and
- * with its descriptors.
- */
+static int late_namespaces(const struct box_build *build)
+{
+    return CLONE_NEWIPC | (build->box->network == BOX_NETWORK_NONE ? CLONE_NEWNET : 0);
+}
+
+/* Programs may use the loopback interface. SAFETY: runs beside the first process, in its memory. */
 int box_make_network(struct box_build *build)
 {
     cleanup_fd int any = -1;
     struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-    int network;
 
-    if (build->box->network != BOX_NETWORK_NONE || build->network >= 0)
-        return 0;
-    if (unshare(CLONE_NEWNET) < 0)
+    if (unshare(late_namespaces(build)) < 0)
         return errno;
-    any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (any < 0 || ioctl(any, SIOCSIFFLAGS, &request) < 0)
-        return errno;
-    /* Not by a name: what is mounted on /proc changes meanwhile. */
-    network = ioctl(any, SIOCGSKNS);
-    if (network < 0)
-        return errno;
-    build->network = network;
-    return 0;
-}
-
-int box_enter_network(struct box_build *build)
-{
     if (build->box->network != BOX_NETWORK_NONE)
         return 0;
-    return setns(build->network, CLONE_NEWNET) < 0 ? errno : 0;
+    any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return any < 0 || ioctl(any, SIOCSIFFLAGS, &request) < 0 ? errno : 0;
+}
+
+/* By the process, not by a name: what is mounted on /proc changes meanwhile. */
+int box_enter_network(struct box_build *build)
+{
+    return setns(build->start->pidfd, late_namespaces(build)) < 0 ? errno : 0;
 }
