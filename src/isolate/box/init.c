@@ -70,8 +70,6 @@ static int enter_limits(struct box_build *build)
 
     if (r == 0)
         r = cgroup_limit_process(&build->box->limits, build->leaf);
-    if (r == 0)
-        build->limits_namespace = cgroup_limit_namespace(&build->box->limits, build->leaf);
     if (r == 0 && unshare(CLONE_NEWCGROUP) < 0)
         r = errno;
     return r;

@@ -425,12 +425,14 @@ int box_mount_proc(struct box_build *build)
     const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
     int r = 0;
 
-    if (mkdir("/proc", MODE_DIRECTORY) < 0 ||
-        mount("proc", "/proc", "proc", build->box->holds_sandboxes ? flags : flags | MS_RDONLY,
-              NULL) < 0)
+    if (mkdir("/proc", MODE_DIRECTORY) < 0 || mount("proc", "/proc", "proc", flags, NULL) < 0)
         return errno;
+    /* Here and not in the host's, where it is looked for among those of all process namespaces. */
+    build->limits_namespace = cgroup_limit_namespace(&build->box->limits, build->leaf);
     if (build->box->holds_sandboxes)
         r = hold_kernels_of_proc(build);
+    else if (mount(NULL, "/proc", NULL, MS_REMOUNT | MS_RDONLY | flags, NULL) < 0)
+        r = errno;
     for (size_t i = 0; i < array_size(hidden_of_proc) && r == 0; i++)
         r = hide_in(build, AT_FDCWD, hidden_of_proc[i], false);
     return r == 0 && build->box->is_root ? hide_roots_of_proc(build) : r;
