@@ -697,6 +697,31 @@ int authority_duplicate(struct authority_scope *scope, struct str to,
                         struct authority_scope *source, struct str from,
                         const struct authority_duplicate_options *options, struct err *err);
 
+/* All functions may be NULL. Names are relative to the copied directory. */
+struct authority_snapshot_options {
+    /*
+     * Whether this file or link stays. Asked more than once. NULL: everything does, and nothing is
+     * looked at, since the caller knows what is in it.
+     */
+    bool (*stays)(void *data, struct str name);
+    /* It did not, and is removed from the snapshot. A nonzero return stops and is returned. */
+    int (*left_out)(void *data, struct str name);
+    void *data;
+    const struct cancel *cancel;
+};
+/*
+ * Like authority_duplicate(), but all of a directory at one moment, by a snapshot of the file
+ * system: the files have the sizes, times and inodes of the originals. Only of a Btrfs subvolume of
+ * the user's own, on the file system of `to`, in which no directory belongs to somebody else, no
+ * mount or subvolume is nested, there are only files, directories and links, and nothing that does
+ * not stay has a second name. Otherwise *out_made is false, and nothing was done. Modes are kept
+ * with set-id bits, owners as they are, and a file with several names stays one: none of them can
+ * be outside of the subvolume. What does not stay is removed before the snapshot appears.
+ */
+int authority_snapshot(struct authority_scope *scope, struct str to, struct authority_scope *source,
+                       struct str from, const struct authority_snapshot_options *options,
+                       bool *out_made, struct err *err);
+
 struct authority_remove_options {
     bool is_recursive;
     bool may_miss;

@@ -146,6 +146,12 @@ struct backend_ops {
     int (*dir_file_open)(struct backend_dir *dir, const struct backend_lookup *lookup,
                          struct str component, struct backend_file **out_file,
                          struct authority_stat *out_stat);
+    /*
+     * ERR_UNSUPPORTED unless it is the root of a subvolume of ours, which tree_snapshot can take.
+     * From then on no directory below can be opened that belongs to somebody else or is another
+     * subvolume (ERR_UNSUPPORTED), and reading leaves their times alone. NULL in memory.
+     */
+    int (*dir_hold_own)(struct backend_dir *dir);
     void (*dir_close)(struct backend_dir *dir);
 
     /* Creates one directory; the parent must exist. */
@@ -183,6 +189,12 @@ struct backend_ops {
      */
     int (*tree_stage)(struct backend_root *root, const struct backend_lookup *lookup,
                       struct str name, struct backend_root **out_tree);
+    /*
+     * Same, but with all that is in the subvolume whose root was opened as `dir`, at one moment.
+     * ERR_UNSUPPORTED if the file system cannot. NULL in memory.
+     */
+    int (*tree_snapshot)(struct backend_root *root, const struct backend_lookup *lookup,
+                         struct str name, struct backend_dir *dir, struct backend_root **out_tree);
     /*
      * Creates a link in a private tree that leads where this entry of a directory does, and
      * describes both. ERR_NOT_FOUND if that is no link any more.

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <linux/fs.h>
 #include <linux/prctl.h>
 #include <netinet/in.h>
@@ -312,6 +313,8 @@ static const struct {
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, FIONCLEX}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TCGETS}}}},
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCGWINSZ}}}},
+    /* Copies of whole trees, where the file system can do that at once. */
+    {CALL_ioctl, TO_LINK, {0, 0, ALLOW, 1, {{1, AN_INT, BTRFS_IOC_SNAP_CREATE_V2}}}},
     /* The size of a room's terminal. */
     {CALL_ioctl, TO_KEEP, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCSWINSZ}}}},
 

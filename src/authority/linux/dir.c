@@ -5,17 +5,24 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-enum { ENTRIES_BYTES = 32 << 10 };
+enum {
+    ENTRIES_BYTES = 32 << 10,
+    SUBVOLUME_ROOT = 256, /* the inode of each on Btrfs */
+};
 
 struct backend_dir {
     const struct linux_backend *backend;
     uint64_t mount_id;
     int fd;
+    bool is_own; /* and so must be what is below */
+    dev_t device;
     size_t at;
     size_t filled;
     _Alignas(struct dirent64) char entries[ENTRIES_BYTES];
@@ -31,6 +38,8 @@ static int wrap(const struct linux_backend *backend, uint64_t mount_id, int *fd,
     dir->backend = backend;
     dir->mount_id = mount_id;
     dir->fd = steal_fd(fd);
+    dir->is_own = false;
+    dir->device = 0;
     dir->at = 0;
     dir->filled = 0;
     *out_dir = dir;
@@ -60,6 +69,45 @@ static int terminate(struct str component, char out_text[NAME_MAX + 1])
     return 0;
 }
 
+/*
+ * Each subvolume has a device number of its own. A new time of access would be a change of every
+ * directory, which the next snapshot has to write to the disk first: that takes longer than all the
+ * rest.
+ */
+static int hold_own(int fd, dev_t device)
+{
+    struct stat about;
+
+    if (fstat(fd, &about) < 0)
+        return linux_error(errno);
+    return about.st_uid != geteuid() || about.st_dev != device || fcntl(fd, F_SETFL, O_NOATIME) < 0
+               ? ERR_UNSUPPORTED
+               : 0;
+}
+
+int linux_dir_hold_own(struct backend_dir *dir)
+{
+    struct statfs system;
+    struct stat about;
+    int r;
+
+    if (fstatfs(dir->fd, &system) < 0 || fstat(dir->fd, &about) < 0)
+        return linux_error(errno);
+    if (system.f_type != BTRFS_SUPER_MAGIC || about.st_ino != SUBVOLUME_ROOT)
+        return ERR_UNSUPPORTED;
+    r = hold_own(dir->fd, about.st_dev);
+    if (r < 0)
+        return r;
+    dir->is_own = true;
+    dir->device = about.st_dev;
+    return 0;
+}
+
+int linux_dir_fd(const struct backend_dir *dir)
+{
+    return dir->fd;
+}
+
 int linux_dir_open_below(struct backend_dir *dir, struct str component,
                          struct backend_dir **out_dir)
 {
@@ -70,7 +118,15 @@ int linux_dir_open_below(struct backend_dir *dir, struct str component,
     if (r < 0)
         return r;
     r = linux_open_entry(dir->backend, dir->fd, last, O_RDONLY | O_DIRECTORY, dir->mount_id, &fd);
-    return r < 0 ? r : wrap(dir->backend, dir->mount_id, &fd, out_dir);
+    if (r == 0 && dir->is_own)
+        r = hold_own(fd, dir->device);
+    if (r == 0)
+        r = wrap(dir->backend, dir->mount_id, &fd, out_dir);
+    if (r < 0)
+        return r;
+    (*out_dir)->is_own = dir->is_own;
+    (*out_dir)->device = dir->device;
+    return 0;
 }
 
 /* For file systems whose directory entries have no type. */

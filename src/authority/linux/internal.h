@@ -286,6 +286,8 @@ int linux_stage_publish_all(struct backend_stage **stages, size_t count, bool is
 void linux_stage_drop(struct backend_stage *stage);
 int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
                      struct str name, struct backend_root **out_tree);
+int linux_tree_snapshot(struct backend_root *root, const struct backend_lookup *lookup,
+                        struct str name, struct backend_dir *dir, struct backend_root **out_tree);
 int linux_tree_link(struct backend_root *tree, struct str name, struct backend_dir *dir,
                     struct str component, struct authority_stat *out_from,
                     struct authority_stat *out_to);
@@ -293,6 +295,7 @@ int linux_tree_set_mode(struct backend_root *tree, struct str name, unsigned mod
 /* The target of a link in an open directory, and what it is; in dir.c. */
 int linux_dir_read_link(struct backend_dir *dir, struct str component, char out_target[PATH_MAX],
                         struct authority_stat *out_stat);
+int linux_dir_fd(const struct backend_dir *dir);
 int linux_tree_publish(struct backend_root *tree, unsigned mode, bool is_synced);
 void linux_tree_drop(struct backend_root *tree);
 int linux_dir_open(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
@@ -305,6 +308,7 @@ int linux_dir_stat(struct backend_dir *dir, struct str component, struct authori
 int linux_dir_file_open(struct backend_dir *dir, const struct backend_lookup *lookup,
                         struct str component, struct backend_file **out_file,
                         struct authority_stat *out_stat);
+int linux_dir_hold_own(struct backend_dir *dir);
 void linux_dir_close(struct backend_dir *dir);
 int linux_mkdir(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                 unsigned mode, bool is_synced);

@@ -426,7 +426,8 @@ int linux_remove(struct backend_root *root, const struct backend_lookup *lookup,
         return ERR_INVALID_PATH;
     r = is_recursive ? remove_whole(place.dir_fd, place.last, &budget, lookup->cancel, false)
                      : remove_one(place.dir_fd, place.last);
-    if (r < 0)
+    /* What nobody sees yet need not be safe from a power cut. */
+    if (r < 0 || root->is_private)
         return r;
     /* EINVAL: a file system whose directories cannot be synced has nothing to wait for. */
     if (fsync(place.dir_fd) < 0 && errno != EINVAL && errno != EROFS)

@@ -5,13 +5,16 @@
  */
 #include "authority/linux/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum {
@@ -82,9 +85,27 @@ static int ask_about_target(struct linux_tree *tree, bool (*ask)(void *context, 
 
 /* ---- building ---- */
 
-/* Creates the private directory beside the target. */
-static int make_private(struct backend_root *tree)
+/* All of a subvolume, at one moment; a later copy by hand finds the reason if this fails. */
+static int make_snapshot(const struct backend_root *tree, int source_fd)
 {
+    struct btrfs_ioctl_vol_args_v2 args = {.fd = source_fd};
+
+    static_assert(sizeof(args.name) > sizeof(tree->place.last), "room for any name");
+    memcpy(args.name, tree->place.last, strlen(tree->place.last));
+    return ioctl(tree->place.dir_fd, BTRFS_IOC_SNAP_CREATE_V2, &args) < 0 ? ERR_UNSUPPORTED : 0;
+}
+
+static int make_directory(const struct backend_root *tree, int source_fd)
+{
+    if (source_fd >= 0)
+        return make_snapshot(tree, source_fd);
+    return mkdirat(tree->place.dir_fd, tree->place.last, PRIVATE_MODE) < 0 ? linux_error(errno) : 0;
+}
+
+/* Creates the private directory beside the target; as a snapshot, if there is a source. */
+static int make_private(struct backend_root *tree, int source_fd)
+{
+    uint64_t budget = DROPPED_MAX_ENTRIES;
     int r;
 
     linux_temp_name(tree->place.last);
@@ -94,22 +115,36 @@ static int make_private(struct backend_root *tree)
         if (r < 0)
             return r;
     }
-    if (mkdirat(tree->place.dir_fd, tree->place.last, PRIVATE_MODE) < 0)
-        return linux_error(errno);
+    r = make_directory(tree, source_fd);
+    if (r < 0)
+        return r;
     tree->fd = openat(tree->place.dir_fd, tree->place.last,
                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (tree->fd < 0) {
         r = linux_error(errno);
-        unlinkat(tree->place.dir_fd, tree->place.last, AT_REMOVEDIR);
+        /* There may be no descriptor left, and an empty one needs none. */
+        if (unlinkat(tree->place.dir_fd, tree->place.last, AT_REMOVEDIR) < 0)
+            (void)linux_remove_tree(tree->place.dir_fd, tree->place.last, &budget, NULL);
         return r;
     }
     /* Says that its owner lives: see clean.c. Some file systems have no locks. */
     (void)flock(tree->fd, LOCK_EX | LOCK_NB);
+    /* A snapshot has the mode of its source. */
+    if (source_fd >= 0 && fchmod(tree->fd, PRIVATE_MODE) < 0)
+        return linux_error(errno);
     return linux_mount_id(tree->fd, &tree->mount_id);
 }
 
-int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
-                     struct str name, struct backend_root **out_tree)
+/* Then its line in the journal stays for the next sweep. */
+static bool is_left(const struct backend_root *tree)
+{
+    struct stat about;
+
+    return fstatat(tree->place.dir_fd, tree->place.last, &about, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int stage(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
+                 int source_fd, struct backend_root **out_tree)
 {
     struct linux_tree *staged = calloc(1, sizeof(*staged));
     struct backend_root *tree;
@@ -135,17 +170,29 @@ int linux_tree_stage(struct backend_root *root, const struct backend_lookup *loo
         r = ask_about_target(staged, note_name);
     if (r == 0) {
         tree->place.dir_fd = fcntl(tree->target.dir_fd, F_DUPFD_CLOEXEC, 0);
-        r = tree->place.dir_fd < 0 ? linux_error(errno) : make_private(tree);
+        r = tree->place.dir_fd < 0 ? linux_error(errno) : make_private(tree, source_fd);
     }
     if (r < 0) {
         if (tree->fd >= 0)
             linux_tree_drop(tree);
         else
-            free_tree(tree, true);
+            free_tree(tree, !is_left(tree));
         return r;
     }
     *out_tree = tree;
     return 0;
+}
+
+int linux_tree_stage(struct backend_root *root, const struct backend_lookup *lookup,
+                     struct str name, struct backend_root **out_tree)
+{
+    return stage(root, lookup, name, -1, out_tree);
+}
+
+int linux_tree_snapshot(struct backend_root *root, const struct backend_lookup *lookup,
+                        struct str name, struct backend_dir *dir, struct backend_root **out_tree)
+{
+    return stage(root, lookup, name, linux_dir_fd(dir), out_tree);
 }
 
 int linux_tree_link(struct backend_root *tree, struct str name, struct backend_dir *dir,

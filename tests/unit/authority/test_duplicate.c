@@ -265,6 +265,32 @@ static void it_needs_the_right_to_read_and_to_write(void **state)
     authority_scope_free(readable);
 }
 
+/* With subvolumes: tests/e2e/test_workspace_snapshot.py. */
+static void a_plain_folder_has_no_snapshot(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    struct authority_scope *source = open_source(world);
+    struct authority_scope *other = open_plain_other(world);
+    struct authority_scope *shut;
+    bool is_made = true;
+
+    plant(world, WORLD_ROOT, "f", "text");
+    assert_int_equal(
+        authority_snapshot(other, STR("copy"), source, STR_EMPTY, NULL, &is_made, NULL), 0);
+    assert_false(is_made);
+    assert_false(is_there(world, WORLD_OTHER, "copy"));
+    request.access = AUTHORITY_READ;
+    shut = world_open(world, &request);
+    is_made = true;
+    assert_int_equal(authority_snapshot(other, STR("copy"), shut, STR_EMPTY, NULL, &is_made, NULL),
+                     ERR_ACCESS_MISSING);
+    assert_false(is_made);
+    authority_scope_free(shut);
+    authority_scope_free(other);
+    authority_scope_free(source);
+}
+
 TEST_MAIN(EVERYWHERE(a_copy_has_everything), ON_DISK(a_copy_keeps_times_and_loses_set_id_bits),
           EVERYWHERE(what_is_no_file_is_told_and_left_out),
           EVERYWHERE(second_names_become_files_of_their_own),
@@ -273,4 +299,5 @@ TEST_MAIN(EVERYWHERE(a_copy_has_everything), ON_DISK(a_copy_keeps_times_and_lose
           EVERYWHERE(a_copy_that_is_stopped_leaves_nothing), EVERYWHERE(nothing_is_replaced),
           ON_DISK(a_file_that_changes_is_copied_again),
           ON_DISK(a_file_that_never_rests_is_copied_all_the_same),
-          EVERYWHERE(it_needs_the_right_to_read_and_to_write))
+          EVERYWHERE(it_needs_the_right_to_read_and_to_write),
+          EVERYWHERE(a_plain_folder_has_no_snapshot))
