@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a copy: first a look at all names, then the copy, then its record. */
+/*
+ * Making a copy: a snapshot if the file system can do that; else first a look at all names, then
+ * the copy. Then its record.
+ */
 #include "copies/store.h"
 
 #include <stdlib.h>
@@ -125,33 +128,98 @@ static void missed(void *data, struct str name, int code)
         making->wanted->missed(making->wanted->data, name, code);
 }
 
+/* ---- the snapshot ---- */
+
+static bool stays(void *data, struct str name)
+{
+    const struct making *making = data;
+
+    return making->wanted->with_sensitive || !sensitive_is_path(name);
+}
+
+static int left_out(void *data, struct str name)
+{
+    const struct making *making = data;
+
+    return copies_record_leave_out(making->wanted->record, name);
+}
+
+/*
+ * First the base, without what holds secrets; the copy is a snapshot of that. Whatever keeps us
+ * from it is no reason to fail.
+ */
+static int make_snapshots(struct copies_store *store, struct making *making, bool *out_made,
+                          struct err *err)
+{
+    const struct copies_new *wanted = making->wanted;
+    const struct authority_remove_options all = {.is_recursive = true, .may_miss = true};
+    const struct authority_snapshot_options options = {
+        .stays = stays, .left_out = left_out, .data = making, .cancel = wanted->cancel};
+    char text[COPIES_BASE_BYTES];
+    struct str base = copies_base_name(wanted->name, text);
+    bool is_made = false;
+    int r = authority_snapshot(store->records, base, wanted->project, STR_EMPTY, &options, &is_made,
+                               err);
+
+    if (r < 0 || !is_made)
+        return r;
+    r = authority_snapshot(store->copies, str_from(wanted->name), store->records, base, NULL,
+                           &is_made, err);
+    if (r == 0 && is_made) {
+        *out_made = true;
+        return 0;
+    }
+    (void)authority_remove(store->records, base, &all, NULL);
+    return r;
+}
+
+/* ---- all of it ---- */
+
+static int make_copy(struct copies_store *store, struct making *making, struct err *err)
+{
+    const struct copies_new *wanted = making->wanted;
+    const struct authority_walk_options walking = {.cancel = wanted->cancel};
+    const struct authority_duplicate_options options = {.admits = admits,
+                                                        .copied = copied,
+                                                        .missed = missed,
+                                                        .data = making,
+                                                        .cancel = wanted->cancel};
+    int r = authority_walk(wanted->project, STR_EMPTY, &walking, look, making, err);
+
+    if (r == 0)
+        r = authority_duplicate(store->copies, str_from(wanted->name), wanted->project, STR_EMPTY,
+                                &options, err);
+    if (r == 0)
+        copies_record_sort(wanted->record);
+    return r;
+}
+
 int copies_make(struct copies_store *store, const struct copies_new *wanted, struct err *err)
 {
     cleanup_free struct making *making = calloc(1, sizeof(*making));
-    const struct authority_walk_options walking = {.cancel = wanted->cancel};
     const struct authority_remove_options all = {.is_recursive = true, .may_miss = true};
-    struct authority_duplicate_options options = {.admits = admits,
-                                                  .copied = copied,
-                                                  .missed = missed,
-                                                  .data = making,
-                                                  .cancel = wanted->cancel};
-    struct str name = str_from(wanted->name);
-    int r;
+    struct copies_record *record = wanted->record;
+    char base[COPIES_BASE_BYTES];
+    int r = 0;
 
     if (making == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     making->wanted = wanted;
-    wanted->record->has_git = !wanted->without_git;
-    wanted->record->has_sensitive = wanted->with_sensitive;
-    r = authority_walk(wanted->project, STR_EMPTY, &walking, look, making, err);
-    if (r == 0)
-        r = authority_duplicate(store->copies, name, wanted->project, STR_EMPTY, &options, err);
+    record->has_git = !wanted->without_git;
+    record->has_sensitive = wanted->with_sensitive;
+    if (!wanted->without_git)
+        r = make_snapshots(store, making, &record->has_base, err);
+    if (r == 0 && !record->has_base) {
+        record->left_out_count = record->left_out_shown = 0;
+        r = make_copy(store, making, err);
+    }
     if (r < 0)
         return r;
-    copies_record_sort(wanted->record);
     r = making->error < 0 ? err_set_plain(err, making->error)
-                          : copies_save(store, wanted->name, wanted->record, true, err);
-    if (r < 0)
-        (void)authority_remove(store->copies, name, &all, NULL);
+                          : copies_save(store, wanted->name, record, true, err);
+    if (r < 0) {
+        (void)authority_remove(store->copies, str_from(wanted->name), &all, NULL);
+        (void)authority_remove(store->records, copies_base_name(wanted->name, base), &all, NULL);
+    }
     return r;
 }

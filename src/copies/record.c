@@ -8,6 +8,7 @@
 #include "base/hex.h"
 
 #define FIRST_LINE "gatehouse-workspace 1"
+#define BASE_LINE  "base\n"
 
 enum { FIRST_ROOM = 256 };
 
@@ -215,6 +216,8 @@ int copies_record_write(const struct copies_record *record, struct buf *out)
         r = buf_printf(out, "left-out %" PRIu64 "\n", record->left_out_count);
     for (size_t i = 0; i < record->left_out_shown && r == 0; i++)
         r = put_named_line(out, "-", record->left_out[i]);
+    if (r == 0 && record->has_base)
+        return buf_printf(out, BASE_LINE);
     for (size_t i = 0; i < record->count && r == 0; i++)
         r = put_entry(out, &record->entries[i]);
     return r == 0 ? buf_printf(out, "end %zu\n", record->count) : r;
@@ -351,6 +354,10 @@ int copies_record_parse(struct str text, struct copies_record *out_record)
     uint64_t count = 0;
     int r = parse_head(&text, out_record);
 
+    if (r == 0 && str_eq_c(text, BASE_LINE)) {
+        out_record->has_base = true;
+        return 0;
+    }
     while (r == 0 && text.ptr != NULL && text.len > 0 && text.ptr[0] != 'e') {
         struct str line;
 

@@ -43,6 +43,11 @@ struct copies_record {
     int64_t created_ms;
     bool has_git;
     bool has_sensitive;
+    /*
+     * Both are snapshots, so that the prints of both are those of a third one, which nobody
+     * changes: the entries are not written.
+     */
+    bool has_base;
     uint64_t left_out_count; /* files that usually hold secrets */
     struct str *left_out;    /* the first of their names */
     size_t left_out_shown;

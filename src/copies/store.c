@@ -145,14 +145,20 @@ static bool has_record(struct copies_store *store, struct str name)
     return authority_exists(store->records, name, &exists, NULL) < 0 || exists;
 }
 
-/* "fix" of "fix.undo". */
+/* "fix" of "fix.undo" and "fix.base". */
 static struct str owner_of(const char *name)
 {
     struct str owner = str_from(name);
 
-    if (str_ends_with(owner, STR(".undo")))
+    if (str_ends_with(owner, STR(".undo")) || str_ends_with(owner, STR(".base")))
         owner.len -= sizeof(".undo") - 1;
     return owner;
+}
+
+struct str copies_base_name(const char *name, char out_text[COPIES_BASE_BYTES])
+{
+    snprintf(out_text, COPIES_BASE_BYTES, "%.*s.base", WORKSPACE_NAME_BYTES, name);
+    return str_from(out_text);
 }
 
 static void sweep_scope(struct copies_store *store, struct authority_scope *scope,
@@ -216,10 +222,43 @@ static int load(struct copies_store *store, const char *name, size_t most,
     return r < 0 ? refuse_record(name, r, err) : 0;
 }
 
+static int add_entry(void *data, const struct authority_entry *entry)
+{
+    struct copies_entry known = {.name = entry->name, .type = entry->type};
+
+    if (copies_is_git(entry->name))
+        return AUTHORITY_WALK_SKIP;
+    if (!entry->has_stat)
+        return ERR_STATE_INVALID; /* nobody changes it */
+    known.original = copies_print_of(&entry->stat);
+    known.copy = known.original;
+    return copies_record_add(data, &known);
+}
+
+/* The entries that were not written. From here on it is a record like any other. */
+static int read_base(struct copies_store *store, const char *name, struct copies_record *record,
+                     struct err *err)
+{
+    const struct authority_walk_options options = {.with_stat = true};
+    char text[COPIES_BASE_BYTES];
+    int r = authority_walk(store->records, copies_base_name(name, text), &options, add_entry,
+                           record, NULL);
+
+    if (r < 0) {
+        copies_record_done(record);
+        return refuse_record(name, r == ERR_NOT_FOUND ? ERR_STATE_INVALID : r, err);
+    }
+    copies_record_sort(record);
+    record->has_base = false;
+    return 0;
+}
+
 int copies_load(struct copies_store *store, const char *name, struct copies_record *out_record,
                 struct err *err)
 {
-    return load(store, name, 0, copies_record_parse, out_record, err);
+    int r = load(store, name, 0, copies_record_parse, out_record, err);
+
+    return r == 0 && out_record->has_base ? read_base(store, name, out_record, err) : r;
 }
 
 int copies_load_head(struct copies_store *store, const char *name, struct copies_record *out_record,
@@ -259,6 +298,7 @@ int copies_remove(struct copies_store *store, const char *name, const struct can
     const struct authority_remove_options options = {
         .is_recursive = true, .may_miss = true, .cancel = cancel};
     char undo[WORKSPACE_NAME_BYTES + sizeof(".undo")];
+    char base[COPIES_BASE_BYTES];
     int r = workspace_is_name(name) ? authority_remove(store->records, str_from(name), NULL, NULL)
                                     : ERR_NOT_FOUND;
 
@@ -267,6 +307,8 @@ int copies_remove(struct copies_store *store, const char *name, const struct can
     /* From here on it is gone, and the rest is swept if this fails. */
     snprintf(undo, sizeof(undo), "%s.undo", name);
     r = authority_remove(store->records, str_from(undo), &options, err);
+    if (r == 0)
+        r = authority_remove(store->records, copies_base_name(name, base), &options, err);
     return r == 0 ? authority_remove(store->copies, str_from(name), &options, err) : r;
 }
 

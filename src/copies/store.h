@@ -20,7 +20,8 @@
 
 struct copies_store {
     struct session_state *state;
-    struct authority_scope *records; /* NAME, and NAME.undo with what its undo needs */
+    /* NAME, NAME.undo with what its undo needs, and NAME.base: see copies_record */
+    struct authority_scope *records;
     struct authority_scope *copies;
     int making_fd;   /* shared by all that make a copy */
     int changing_fd; /* one at a time */
@@ -87,8 +88,12 @@ struct copies_new {
     void *data;
     const struct cancel *cancel;
 };
-/* Copies the project and writes the record. */
+/* Copies the project, as a snapshot if possible, and writes the record. */
 int copies_make(struct copies_store *store, const struct copies_new *wanted, struct err *err);
+
+/* "NAME.base" */
+enum { COPIES_BASE_BYTES = WORKSPACE_NAME_BYTES + sizeof(".base") };
+struct str copies_base_name(const char *name, char out_text[COPIES_BASE_BYTES]);
 
 /* Whether a component is .git: what an agent does there stays in the copy. */
 bool copies_is_git(struct str name);

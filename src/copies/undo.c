@@ -83,19 +83,24 @@ static int move_back(const struct copies_applying *applying, const struct apply_
                                                    .may_rename = true,
                                                    .is_exact = true,
                                                    .cancel = applying->workspace->cancel};
-    bool is_kept = false;
-    bool exists = false;
-    int r = authority_exists(applying->store->records, kept, &is_kept, err);
+    struct present kept_one;
+    struct present present;
+    int r = look(applying, applying->store->records, kept, &kept_one, err);
 
-    if (r < 0 || !is_kept)
+    if (r < 0 || !kept_one.exists)
         return r;
-    r = authority_exists(applying->workspace->project, step->name, &exists, err);
+    r = look(applying, applying->workspace->project, step->name, &present, err);
     if (r < 0)
         return r;
-    *out_back = exists ? BACK_LEFT : BACK_DONE;
-    return exists ? 0
-                  : authority_move_in(applying->workspace->project, step->name,
-                                      applying->store->records, kept, &options, err);
+    if (present.exists) {
+        /* Killed while it was moved to another file system, or somebody has put it back. */
+        *out_back =
+            kept_one.is_file && has_digest(&present, kept_one.digest) ? BACK_NOTHING : BACK_LEFT;
+        return 0;
+    }
+    *out_back = BACK_DONE;
+    return authority_move_in(applying->workspace->project, step->name, applying->store->records,
+                             kept, &options, err);
 }
 
 static int undo_step(const struct copies_applying *applying, const struct apply_plan *plan,

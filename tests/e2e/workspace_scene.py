@@ -27,9 +27,12 @@ class WorkspaceScene(CommandScene):
     def setUp(self):
         super().setUp()
         self.project = self.root / "shop"
-        self.project.mkdir()
+        self.make_project()
         self.copies = self.state / "gatehouse-workspaces"
         self.records = self.state / "gatehouse" / "workspaces"
+
+    def make_project(self):
+        self.project.mkdir()
 
     def write(self, name, text="text\n", at=None):
         path = (at or self.project) / name

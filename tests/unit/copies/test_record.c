@@ -51,6 +51,22 @@ static void a_record_comes_back_as_it_was(void **state)
     assert_null(copies_record_find(&again, STR("b")));
 }
 
+static void a_record_of_snapshots_has_no_entries(void **state)
+{
+    cleanup_record struct copies_record record = COPIES_RECORD_INIT;
+    cleanup_record struct copies_record again = COPIES_RECORD_INIT;
+    cleanup_buf struct buf text = BUF_INIT(TEXT_BYTES);
+
+    (void)state;
+    record.original = STR("/a");
+    record.has_base = true;
+    assert_int_equal(copies_record_write(&record, &text), 0);
+    assert_true(str_ends_with(buf_view(&text), STR("left-out 0\nbase\n")));
+    assert_int_equal(copies_record_parse(buf_view(&text), &again), 0);
+    assert_true(again.has_base);
+    assert_int_equal(again.count, 0);
+}
+
 static void a_damaged_record_is_refused(void **state)
 {
     static const char *const damaged[] = {
@@ -60,6 +76,9 @@ static void a_damaged_record_is_refused(void **state)
         HEAD "end 1\n",
         HEAD "end 0",
         HEAD "end 0\nmore",
+        HEAD "base",
+        HEAD "base\nend 0\n",
+        HEAD "f 1 2 3 4 1 2 3 4 a\nbase\n",
         HEAD "f 1 2 3 4 1 2 3 4 b\nf 1 2 3 4 1 2 3 4 a\nend 2\n",
         HEAD "f 1 2 3 4 1 2 3 4 a\nf 1 2 3 4 1 2 3 4 a\nend 2\n",
         HEAD "f 2 2 3 4 1 2 3 4 a\nend 1\n",
@@ -146,6 +165,7 @@ static void a_damaged_plan_is_refused(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(a_record_comes_back_as_it_was),
+          cmocka_unit_test(a_record_of_snapshots_has_no_entries),
           cmocka_unit_test(a_damaged_record_is_refused),
           cmocka_unit_test(the_head_of_a_record_is_enough_for_a_list),
           cmocka_unit_test(prints_tell_changes_apart),
