@@ -22,6 +22,7 @@ enum {
     STOP_MINUTES = 15, /* without activity; then it is deleted */
     SESSION_BYTES = 48,
     NAME_BYTES = 48,
+    FORBIDDEN = 403,
 };
 
 #define BOUNDARY "gatehouse-workspace-5f2c9a"
@@ -524,8 +525,25 @@ static bool read_entry(const struct json_value *object, bool is_listed,
         return false;
     (void)json_get_int(object, STR("size"), &size);
     out_entry->size = size > 0 ? (uint64_t)size : 0;
-    out_entry->modified_ms = remote_time(object, STR("modTime"));
+    /* Newer services have `modTime` in words of their own. */
+    out_entry->modified_ms = remote_time(object, STR("modifiedAt"));
+    if (out_entry->modified_ms == 0)
+        out_entry->modified_ms = remote_time(object, STR("modTime"));
     return true;
+}
+
+/* Words, or an error like any other of newer services. */
+static int refuse_part(struct op *op, struct str text, struct err *err)
+{
+    const struct json_value *value;
+    int64_t status = 0;
+
+    if (web_read_json(op->remote.request.web, &op->remote.arena, text, &value, NULL) == 0) {
+        (void)json_get_int(value, STR("statusCode"), &status);
+        (void)json_get_str(value, STR("message"), &text);
+    }
+    return err_set(err, status == FORBIDDEN ? ERR_PERMISSION_DENIED : ERR_NOT_FOUND,
+                   "daytona: %.*s", STR_ARG(text));
 }
 
 /*
@@ -556,7 +574,7 @@ static int read_part(struct op *op, struct str body, struct err *err)
         return web_makes_no_sense(web, err);
     rest = str_slice(rest, 0, end);
     if (str_find(head, STR("name=\"error\"")) != SIZE_MAX)
-        return err_set(err, ERR_NOT_FOUND, "daytona: %.*s", STR_ARG(rest));
+        return refuse_part(op, rest, err);
     op->remote.call->answer.content = rest;
     return 0;
 }
@@ -575,10 +593,14 @@ static int take_command(struct op *op, struct str body, struct err *err)
         return r;
     if (!json_get_int(value, STR("exitCode"), &code))
         return web_makes_no_sense(op->remote.request.web, err);
-    /* Older toolboxes do not tell the streams apart. */
-    if (!json_get_str(value, STR("stdout"), &output))
-        (void)json_get_str(value, STR("output"), &output);
     (void)json_get_str(value, STR("stderr"), &errors);
+    /* Older toolboxes have both streams in one text. */
+    if (!json_get_str(value, STR("stdout"), &output) &&
+        json_get_str(value, STR("output"), &output)) {
+        r = daytona_script_split(&op->remote.arena, &output, &errors);
+        if (r < 0)
+            return err_set_plain(err, r);
+    }
     if (asked->action != WORKSPACE_EXECUTE) {
         r = daytona_script_status(asked, code, errors, err);
         return r == 0 && asked->action == WORKSPACE_LIST

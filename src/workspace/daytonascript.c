@@ -6,6 +6,8 @@
 /* Exit status of our scripts. */
 enum { EXIT_MISSING = 64, EXIT_EXISTS, EXIT_DIRECTORY };
 
+enum { MARK_BYTES = 3 };
+
 static int quote(struct buf *out, struct str word)
 {
     int r = buf_append_char(out, '\'');
@@ -93,6 +95,40 @@ int daytona_script(const struct workspace_request *asked, struct buf *out)
     if (asked->action == WORKSPACE_EXECUTE)
         return write_command(asked, out);
     return asked->action == WORKSPACE_LIST ? write_find(asked, out) : write_transfer(asked, out);
+}
+
+/* ---- what it wrote ---- */
+
+static bool starts_with_mark(struct str text)
+{
+    return str_starts_with(text, STR("\001\001\001")) || str_starts_with(text, STR("\002\002\002"));
+}
+
+int daytona_script_split(struct arena *arena, struct str *output, struct str *errors)
+{
+    struct str rest = *output;
+    char *texts[2];
+    size_t lengths[2] = {0, 0};
+    size_t stream = 0;
+
+    if (!starts_with_mark(rest))
+        return 0;
+    for (size_t i = 0; i < array_size(texts); i++) {
+        texts[i] = arena_alloc(arena, rest.len);
+        if (texts[i] == NULL)
+            return arena->error;
+    }
+    for (size_t i = 0; i < rest.len;) {
+        if (starts_with_mark(str_slice(rest, i, rest.len))) {
+            stream = rest.ptr[i] == 1 ? 0 : 1;
+            i += MARK_BYTES;
+        } else {
+            texts[stream][lengths[stream]++] = rest.ptr[i++];
+        }
+    }
+    *output = (struct str){texts[0], lengths[0]};
+    *errors = (struct str){texts[1], lengths[1]};
+    return 0;
 }
 
 /* "f 12 1700000000.5 a/b" */

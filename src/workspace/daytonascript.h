@@ -19,5 +19,10 @@ int daytona_script_status(const struct workspace_request *asked, int64_t code, s
 /* The entries that a list has printed. */
 int daytona_script_tree(struct str text, struct arena *arena, struct workspace_answer *answer,
                         struct err *err);
+/*
+ * Takes a text apart that has both streams: a mark of three bytes stands before what each has
+ * written. A text without marks is left alone.
+ */
+int daytona_script_split(struct arena *arena, struct str *output, struct str *errors);
 
 #endif

@@ -222,9 +222,23 @@ static bool find_again(struct web_request *request, int code)
     return true;
 }
 
+/* By a header, or where a proxy passes none on, by the answer. */
+static bool was_restarted(const struct web_request *request)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(2 * (size_t)WEB_MAX_ANSWER_BYTES);
+    const struct json_limits limits = {WEB_MAX_ANSWER_BYTES, MAX_DEPTH};
+    const struct json_value *answer = NULL;
+    struct str reason;
+
+    return request->is_restarted ||
+           (json_parse(&arena, buf_view(&request->answer), limits, &answer, NULL) == 0 &&
+            json_get_str(answer, STR("reason"), &reason) &&
+            str_eq(reason, STR("sandbox_restarted")));
+}
+
 static bool repeat_after_restart(struct web_request *request)
 {
-    if (request->status != 409 || !request->is_restarted || request->was_restarted)
+    if (request->status != 409 || request->was_restarted || !was_restarted(request))
         return false;
     request->was_restarted = true;
     start(request);

@@ -16,6 +16,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 from sandboxd_scene import PATIENCE, Scene, clean_environment
 import npm_packages
+import recorded_answers
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = pathlib.Path(sys.argv[2]).resolve()
@@ -42,6 +43,7 @@ class Client(Scene):
 
 class Versions(Client):
     def test_0_218_0(self):
+        self.compare_recorded()
         self.drive("daytona-0.218")
 
     def test_0_205_1(self):
@@ -49,6 +51,17 @@ class Versions(Client):
 
     def test_0_143_0(self):
         self.drive("daytona-0.143")
+
+    def compare_recorded(self):
+        """Our recorded answers have its types."""
+        models = PACKAGES / "node_modules/daytona-0.218/node_modules/@daytona"
+        types = {name: recorded_answers.fields_of((models / package / "src/models" / file).read_text(), name)
+                 for name, package, file in (
+                     ("Sandbox", "api-client", "sandbox.d.ts"), ("FileInfo", "toolbox-api-client", "file-info.d.ts"),
+                     ("ErrorResponse", "toolbox-api-client", "error-response.d.ts"),
+                     ("SessionExecuteResponse", "toolbox-api-client", "session-execute-response.d.ts"))}
+        self.assertGreater(len(types["Sandbox"]), 20)
+        self.assertEqual(recorded_answers.compare(recorded_answers.load("daytona"), types), [])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ PACKAGES is a directory for the clients, which are installed once.
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 from sandboxd_scene import KEY, PATIENCE, Scene, clean_environment
 import npm_packages
+import recorded_answers
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = pathlib.Path(sys.argv[2]).resolve()
@@ -36,6 +38,13 @@ class Clients(Scene):
 
     def test_client_0_1_1(self):
         self.drive("sandbox-client-0.1")
+
+    def test_recorded_answers_have_its_types(self):
+        text = (PACKAGES / "node_modules/sandbox-client-0.1/dist/index.d.ts").read_text()
+        types = {name: {re.sub("([A-Z])", r"_\1", field).lower(): about  # as the service writes it
+                        for field, about in recorded_answers.fields_of(text, name).items()}
+                 for name in ("SandboxRecord", "FileEntry", "FileStat")}
+        self.assertEqual(recorded_answers.compare(recorded_answers.load("n8n-sandbox"), types), [])
 
 
 if __name__ == "__main__":
