@@ -3,13 +3,9 @@
 
 #include <stdlib.h>
 
+#include "cli/authorities.h"
 #include "net/http/client.h"
 #include "net/http/proxy.h"
-#include "net/tls/tls.h"
-
-/* Debian's directory, and OpenSSL's default; OpenSSL names another by SSL_CERT_DIR. */
-#define AUTHORITIES_DIR     "/etc/ssl/certs"
-#define AUTHORITIES_DIR_ENV "SSL_CERT_DIR"
 
 struct connection {
     struct httpurl url;
@@ -41,10 +37,7 @@ static const char *get_environment(const char *name)
 static int open_http(struct connection *connection, const struct connection_config *given,
                      struct err *err)
 {
-    const char *dir = getenv(AUTHORITIES_DIR_ENV);
-    const struct tls_trust trust = {.authorities_pem = given->authorities_pem,
-                                    .authorities_dir =
-                                        dir != NULL && *dir != '\0' ? dir : AUTHORITIES_DIR};
+    const struct tls_trust trust = authorities_trust(given->authorities_pem);
     const struct httpclient_config config = {
         .may_reach = may_reach,
         .make_filter = connection->url.is_tls ? make_filter : NULL,

@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/authorities.h"
 #include "cli/runner.h"
 #include "cli/shared.h"
 #include "isolate/confine.h"
-#include "net/tls/tls.h"
-#include "programs/connect/authorities.h"
 #include "programs/connect/program_internal.h"
 
 static const int signals[PROGRAM_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};

@@ -7,10 +7,10 @@
 #define PROGRAMS_SERVER_FRONT_H
 
 #include "base/log.h"
+#include "cli/certificate.h"
 #include "gateway/hubhttp.h"
 #include "loop/loop.h"
 #include "net/address.h"
-#include "programs/server/certificate.h"
 #include "programs/server/copiesapi.h"
 #include "programs/server/hostfsstart.h"
 #include "programs/server/proxies.h"

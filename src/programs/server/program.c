@@ -14,13 +14,13 @@
 
 #include "base/options/options.h"
 #include "base/secret.h"
+#include "cli/certificate.h"
 #include "cli/runner.h"
 #include "cli/serve.h"
 #include "cli/shared.h"
 #include "gatehouse/audit.h"
 #include "isolate/confine.h"
 #include "loop/signal.h"
-#include "programs/server/certificate.h"
 #include "programs/server/front.h"
 #include "programs/server/hostfsstart.h"
 #include "programs/server/workspacestart.h"
@@ -83,19 +83,6 @@ static int open_state(struct program *program, const struct option_values *value
     return r == 0 ? store_open(program->state_path, &program->store, err) : r;
 }
 
-static int open_certificate(struct program *program, const struct option_values *values,
-                            struct err *err)
-{
-    const char *chain = options_text(values, SERVE_OPTION_TLS_CERT);
-    const char *key = options_text(values, SERVE_OPTION_TLS_KEY);
-
-    if (chain == NULL && key == NULL)
-        return 0;
-    if (chain == NULL || key == NULL)
-        return err_set(err, ERR_INVALID_OPTION, "--tls-cert and --tls-key need each other");
-    return certificate_open(&program->certificate, chain, key, &program->log, err);
-}
-
 static int read_proxies(struct program *program, const struct option_values *values,
                         struct err *err)
 {
@@ -134,16 +121,16 @@ static void raise_descriptors(void)
 static int open_port(struct program *program, const struct option_values *values, struct err *err)
 {
     struct address address;
+    int r;
 
     if (address_parse(str_from(options_text(values, SERVE_OPTION_LISTEN)), &address) < 0)
         return err_set(err, ERR_INVALID_OPTION,
                        "--listen needs an address and a port, like 127.0.0.1:7654 or [::1]:0");
     program->is_for_all = !address_is_loopback(&address);
-    if (program->is_for_all && program->certificate.context == NULL &&
-        !options_is_on(values, SERVE_OPTION_BEHIND_PROXY))
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--listen: other machines would send passwords and keys unencrypted; use "
-                       "--tls-cert and --tls-key, or --behind-proxy if a proxy provides TLS");
+    r = certificate_check_address(&program->certificate, &address,
+                                  options_is_on(values, SERVE_OPTION_BEHIND_PROXY), err);
+    if (r < 0)
+        return r;
     /* It is also the host that requests must name, which stops DNS rebinding. */
     if (program->is_for_all && options_text(values, SERVE_OPTION_PUBLIC_URL) == NULL)
         return err_set(err, ERR_INVALID_OPTION,
@@ -158,9 +145,7 @@ static int confine(struct program *program, struct err *err)
     struct landlock_place places[1 + CERTIFICATE_PLACES] = {
         {.path = program->state_path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
     };
-    size_t count = program->certificate.context != NULL
-                       ? certificate_places(&program->certificate, places + 1)
-                       : 0;
+    size_t count = certificate_places(&program->certificate, places + 1);
     const struct confine_plan plan = {
         .places = places,
         .place_count = 1 + count,
@@ -291,7 +276,8 @@ static int work(struct program *program, const struct option_values *values, str
     umask(PRIVATE_UMASK);
     r = read_proxies(program, values, err);
     if (r == 0)
-        r = open_certificate(program, values, err);
+        r = certificate_open(&program->certificate, options_text(values, SERVE_OPTION_TLS_CERT),
+                             options_text(values, SERVE_OPTION_TLS_KEY), &program->log, err);
     if (r == 0)
         r = open_port(program, values, err);
     if (r == 0)
@@ -310,7 +296,7 @@ static int work(struct program *program, const struct option_values *values, str
     r = loop_new(&clock_system, &program->loop);
     if (r == 0)
         r = store_start(program->store, program->loop);
-    if (r == 0 && program->certificate.context != NULL)
+    if (r == 0)
         certificate_watch(&program->certificate, program->loop);
     return r < 0 ? err_set_plain(err, r) : serve(program, values, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/server/certificate.h"
+#include "cli/certificate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,6 +82,10 @@ int certificate_open(struct certificate *certificate, const char *chain_path, co
 {
     const char *const given[CERTIFICATE_FILES] = {chain_path, key_path};
 
+    if (chain_path == NULL && key_path == NULL)
+        return 0;
+    if (chain_path == NULL || key_path == NULL)
+        return err_set(err, ERR_INVALID_OPTION, "--tls-cert and --tls-key need each other");
     certificate->log = log;
     for (size_t i = 0; i < CERTIFICATE_FILES; i++) {
         cleanup_free char *absolute = NULL;
@@ -103,11 +107,23 @@ int certificate_open(struct certificate *certificate, const char *chain_path, co
     return load(certificate, &certificate->context, err);
 }
 
+int certificate_check_address(const struct certificate *certificate, const struct address *address,
+                              bool is_behind_proxy, struct err *err)
+{
+    return address_is_loopback(address) || certificate->context != NULL || is_behind_proxy
+               ? 0
+               : err_set(err, ERR_INVALID_OPTION,
+                         "--listen: other machines would send passwords and keys unencrypted; use "
+                         "--tls-cert and --tls-key, or --behind-proxy if a proxy provides TLS");
+}
+
 size_t certificate_places(struct certificate *certificate,
                           struct landlock_place out_places[CERTIFICATE_PLACES])
 {
     size_t count = 0;
 
+    if (certificate->context == NULL)
+        return 0;
     for (size_t i = 0; i < CERTIFICATE_PLACES; i++) {
         char *path = certificate->directories[i];
         char *slash = strrchr(path, '/');
@@ -147,6 +163,8 @@ static void look(void *data)
 
 void certificate_watch(struct certificate *certificate, struct loop *loop)
 {
+    if (certificate->context == NULL)
+        return;
     timer_init(&certificate->look, loop, look, certificate);
     timer_start_repeating(&certificate->look, LOOK_MS);
 }

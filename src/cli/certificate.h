@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server's certificate and key, from two files, and again whenever these change. A pair that
- * does not fit or cannot be read is logged, and the last good one stays in use.
+ * The certificate and the key of a program that serves others, from two files, and again whenever
+ * these change. A pair that does not fit or cannot be read is logged, and the last good one stays in
+ * use. Without files there is no TLS.
  */
-#ifndef PROGRAMS_SERVER_CERTIFICATE_H
-#define PROGRAMS_SERVER_CERTIFICATE_H
+#ifndef CLI_CERTIFICATE_H
+#define CLI_CERTIFICATE_H
 
 #include <limits.h>
 #include <time.h>
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "isolate/landlock.h"
 #include "loop/timer.h"
+#include "net/address.h"
 #include "net/tls/tls.h"
 
 enum { CERTIFICATE_FILES = 2, CERTIFICATE_PLACES = 2 * CERTIFICATE_FILES };
@@ -33,9 +35,12 @@ struct certificate {
     char directories[CERTIFICATE_PLACES][PATH_MAX];
 };
 
-/* Reads both; the message is for the user. Before the process is confined. */
+/* Reads both, or none if both are NULL; the message is for the user. Before it is confined. */
 int certificate_open(struct certificate *certificate, const char *chain_path, const char *key_path,
                      const struct log *log, struct err *err);
+/* Whether it may listen there: for other machines only with TLS, its own or that of a proxy. */
+int certificate_check_address(const struct certificate *certificate, const struct address *address,
+                              bool is_behind_proxy, struct err *err);
 /* The directories where a later pair may be: those of the names, and of the files behind links. */
 size_t certificate_places(struct certificate *certificate,
                           struct landlock_place out_places[CERTIFICATE_PLACES]);
