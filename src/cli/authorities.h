@@ -22,9 +22,13 @@ struct authorities {
     struct tls_context *context;
 };
 
-#define AUTHORITIES_INIT {.pem = BUF_INIT(TLS_MAX_PEM_BYTES)}
+#define AUTHORITIES_INIT                                                                           \
+    {                                                                                              \
+        .pem = BUF_INIT(TLS_MAX_PEM_BYTES)                                                         \
+    }
 
-/* As make_filter of a client; `data` is a struct authorities. TLS costs memory: only from then on. */
+/* As make_filter of a client; `data` is a struct authorities. TLS costs memory: only from then on.
+ */
 int authorities_make_filter(void *data, struct str host, struct filter **out_filter,
                             struct err *err);
 void authorities_done(struct authorities *authorities);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The certificate and the key of a program that serves others, from two files, and again whenever
- * these change. A pair that does not fit or cannot be read is logged, and the last good one stays in
- * use. Without files there is no TLS.
+ * these change. A pair that does not fit or cannot be read is logged, and the last good one stays
+ * in use. Without files there is no TLS.
  */
 #ifndef CLI_CERTIFICATE_H
 #define CLI_CERTIFICATE_H

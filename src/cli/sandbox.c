@@ -83,6 +83,12 @@ static const struct option_argument run_arguments[] = {
                          .placeholder = "URL",                                                     \
                          .help = "the service, with its key in GATEHOUSE_SANDBOX_KEY (default: "   \
                                  "yours on this machine, started if need be)"},                    \
+    [SANDBOX_ASK_CA_FILE] = {.name = "ca-file",                                                    \
+                             .type = OPTION_PATH,                                                  \
+                             .env = "GATEHOUSE_CA_FILE",                                           \
+                             .placeholder = "FILE",                                                \
+                             .help = "trust the certificate authorities in FILE (PEM) besides "    \
+                                     "the system's"},                                              \
     [SANDBOX_ASK_STATE_DIR] = {.name = "state-dir",                                                \
                                .type = OPTION_DIR,                                                 \
                                .env = "GATEHOUSE_STATE_DIR",                                       \

@@ -11,8 +11,10 @@ from sandboxd_scene import PATIENCE, Scene
 class WebSocket:
     """A client that can also send what no client should."""
 
-    def __init__(self, port, path, key, **headers):
+    def __init__(self, port, path, key, tls=None, **headers):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="127.0.0.1")
         lines = [f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", f"Authorization: Bearer {key}",
                  "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
                  "Sec-WebSocket-Key: " + base64.b64encode(os.urandom(16)).decode(),

@@ -31,9 +31,9 @@ class Unavailable(Exception):
 
 
 class Service:
-    """The program; `words` is what it printed."""
+    """The program; `words` is what it printed. `tls` is a context of ssl, for its clients."""
 
-    def __init__(self, gatehouse, state, *arguments, key=KEY, user=None):
+    def __init__(self, gatehouse, state, *arguments, key=KEY, user=None, tls=None):
         environment = clean_environment(**({"GATEHOUSE_SANDBOX_ADMIN_KEY": key} if key else {}))
         self.process = subprocess.Popen(
             [gatehouse, "sandbox", "serve", "--listen", "127.0.0.1:0", "--state-dir", state,
@@ -41,17 +41,19 @@ class Service:
             stderr=subprocess.PIPE, text=True, user=user, group=user, extra_groups=[] if user else None)
         self.key = key
         self.words = self.process.stdout.readline()
-        found = re.search(r"running at http://127.0.0.1:(\d+)$", self.words)
+        found = re.search(r"running at (https?)://[\d.]+:(\d+)$", self.words)
         if not found:
             text = self.process.stderr.read()
             self.close()
             raise Unavailable(text.strip())
-        self.port = int(found[1])
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.port = int(found[2])
+        self.url = f"{found[1]}://127.0.0.1:{self.port}"
+        self.tls = tls
 
     def ask(self, method, path, /, body=None, key=None, headers=None, **query):
         """Status, headers, and the body: parsed if it is JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection = (http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE, context=self.tls)
+                      if self.tls else http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE))
         if query:
             path += "?" + urllib.parse.urlencode(query)
         if body is not None and not isinstance(body, (bytes, str)):

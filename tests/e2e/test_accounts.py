@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True  # not into the sources
 import test_server
 from server_scene import N8N, OURS, PATIENCE, SEED, Agent, Stream, clean_environment
 from test_server import GATEHOUSE, RESULT, wait_until
+import certificates
 
 PASSWORD = "correct horse battery"
 DAY_MS = 24 * 60 * 60 * 1000
@@ -605,15 +606,7 @@ class Proxies(Scene):
 class Tls(Scene):
     def certificate(self, name, place=None):
         """A new pair, where the server looks for it. Returns a context that trusts only that."""
-        place = place or self.room
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-                        "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext",
-                        "subjectAltName=IP:127.0.0.1", "-keyout", place / "new.key", "-out", place / "new.pem"],
-                       check=True, capture_output=True)
-        context = ssl.create_default_context(cafile=place / "new.pem")
-        os.replace(place / "new.key", place / "key.pem")
-        os.replace(place / "new.pem", place / "cert.pem")
-        return context
+        return certificates.make(place or self.room, name)
 
     def serve_tls(self, *arguments, place=None):
         place = place or self.room

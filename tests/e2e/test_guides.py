@@ -142,8 +142,9 @@ class Proxy(socketserver.ThreadingTCPServer):
 
     daemon_threads = True
 
-    def __init__(self, port, certificate):
-        self.port = port
+    port = None  # the service's
+
+    def __init__(self, certificate):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate)
         super().__init__(("127.0.0.1", 0), Passing)
@@ -163,15 +164,14 @@ class Passing(socketserver.BaseRequestHandler):
                 socket.create_connection(("127.0.0.1", self.server.port)) as service:
             back = threading.Thread(target=self.move, args=(service, client), daemon=True)
             back.start()
-            hosts = (f"localhost:{self.server.server_address[1]}", f"127.0.0.1:{self.server.port}")
-            self.move(client, service, *(f"Host: {host}\r\n".encode() for host in hosts))
+            self.move(client, service)
             back.join()
 
     @staticmethod
-    def move(source, target, host=b"\0", other=b"\0"):
+    def move(source, target):
         with contextlib.suppress(OSError):
             while piece := source.recv(1 << 16):
-                target.sendall(piece.replace(host, other))
+                target.sendall(piece)
             target.shutdown(socket.SHUT_WR)
 
 
@@ -261,19 +261,17 @@ class AnotherMachine(Sandboxes):
         server.open()
         return server
 
-    def test_an_agent_here_has_a_sandbox_there(self):
-        for needed in ("curl", "openssl"):
-            if shutil.which(needed) is None:
-                self.skipTest(f"there is no {needed}")
-        service = self.serve()
-        [text] = marked("run there", self.guide)
-        made = self.run_text(text.replace("127.0.0.1:7656", f"127.0.0.1:{service.port}"),
-                             ADMIN=f"X-Api-Key: {service.key}")
-        key = json.loads(made.stdout)["key"]["api_key"]
-        both, trusted = self.certify()
-        proxy = Proxy(service.port, both)
+    def serve_behind_proxy(self, both):
+        """The service, and its address for others."""
+        proxy = Proxy(both)
         self.addCleanup(proxy.close)
         url = f"https://localhost:{proxy.server_address[1]}"
+        service = self.serve("--public-url", url)
+        proxy.port = service.port
+        return service, url
+
+    def use(self, service, url, trusted, key):
+        """What an agent here does there."""
         client = self.client(URL=url, KEY=key, SSL_CERT_DIR=str(trusted), CURL_CA_BUNDLE=str(trusted / "one.pem"))
         client.good("write_file", path="note.txt", content="from here\n")
         self.assertEqual(client.good("execute_command", command="cat note.txt; pwd")["stdout"],
@@ -282,15 +280,42 @@ class AnotherMachine(Sandboxes):
         self.assertEqual(client.end(), 0)
         self.assertEqual(service.ask("GET", "/sandboxes")[2], [])
 
+    def test_an_agent_here_has_a_sandbox_there(self):
+        for needed in ("curl", "openssl"):
+            if shutil.which(needed) is None:
+                self.skipTest(f"there is no {needed}")
+        both, trusted = self.certify()
+        service, url = self.serve_behind_proxy(both)
+        [text] = marked("run there", self.guide)
+        made = self.run_text(text.replace("127.0.0.1:7656", f"127.0.0.1:{service.port}"),
+                             ADMIN=f"X-Api-Key: {service.key}")
+        self.use(service, url, trusted, json.loads(made.stdout)["key"]["api_key"])
+
+    def test_the_service_has_a_certificate_itself(self):
+        if shutil.which("curl") is None:
+            self.skipTest("there is no curl")
+        both, trusted = self.certify()
+        context = ssl.create_default_context(cafile=trusted / "one.pem")
+        context.check_hostname = False  # the service is asked by its address, below
+        service = self.serve("--tls-cert", trusted / "one.pem", "--tls-key", both, tls=context)
+        url = f"https://localhost:{service.port}"
+        self.use(service, url, trusted, service.key)
+        server = mcp_client.Server("--workspace", "daytona", "--state-dir", self.room / "state", state=self.room,
+                                   cwd=self.room, env={"DAYTONA_API_URL": url + "/api", "DAYTONA_API_KEY": service.key,
+                                                       "SSL_CERT_DIR": str(trusted)})
+        self.addCleanup(server.said.close)
+        self.addCleanup(server.discard)
+        server.open()
+        self.assertEqual(server.good("execute_command", command="echo hello")["stdout"], "hello\n")
+        self.assertEqual(server.end(), 0)
+
     def test_the_certificate_is_checked(self):
-        service = self.serve()
         both, _ = self.certify()
-        proxy = Proxy(service.port, both)
-        self.addCleanup(proxy.close)
+        _, url = self.serve_behind_proxy(both)
         (self.room / "none").mkdir()
         server = mcp_client.Server("--workspace", "n8n-sandbox", "--state-dir", self.room / "state", state=self.room,
                                    cwd=self.room,
-                                   env={"N8N_SANDBOX_SERVICE_URL": f"https://localhost:{proxy.server_address[1]}",
+                                   env={"N8N_SANDBOX_SERVICE_URL": url,
                                         "N8N_SANDBOX_SERVICE_API_KEY": KEY, "SSL_CERT_DIR": str(self.room / "none")})
         self.addCleanup(server.said.close)
         self.addCleanup(server.discard)

@@ -166,12 +166,21 @@ static int explain(const struct ctl_request *request, struct err *err)
     return err_set(err, ERR_TOOL_FAILED, "%.*s", STR_ARG(first));
 }
 
+/* What the user can do about a certificate. */
+static const char *advice_for(int code)
+{
+    if (code == ERR_TLS_UNTRUSTED)
+        return ": install the certificate of its authority, or give it with --ca-file";
+    if (code == ERR_TLS_WRONG_HOST)
+        return ": use the host name in the certificate with --url, or serve with --public-url";
+    return "";
+}
+
 int request_result(const struct ctl_request *request, struct err *err)
 {
-    if (request->error < 0) {
-        *err = request->err;
-        return request->error;
-    }
+    if (request->error < 0)
+        return err_set(err, request->error, "%s%s", request->err.message,
+                       advice_for(request->error));
     return request->status >= 300 ? explain(request, err) : 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/options/options.h"
 #include "base/secret.h"
+#include "cli/authorities.h"
 #include "loop/loop.h"
 #include "net/http/client.h"
 
@@ -25,7 +26,8 @@ struct ctl {
     struct httpclient *client;
     struct httpurl url;
     struct secret key;
-    struct buf body; /* the answer to the last ctl_ask() */
+    struct authorities authorities; /* for TLS */
+    struct buf body;                /* the answer to the last ctl_ask() */
 };
 
 /* ---- the service ---- */

@@ -15,6 +15,11 @@ static bool may_reach(void *data, const struct httpurl *url)
     return httpurl_same_origin(&((const struct ctl *)data)->url, url);
 }
 
+static int make_filter(void *data, struct str host, struct filter **out_filter, struct err *err)
+{
+    return authorities_make_filter(&((struct ctl *)data)->authorities, host, out_filter, err);
+}
+
 static int create(struct ctl *ctl, const struct option_values *values, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(2 * (size_t)CTL_MAX_TEXT_BYTES);
@@ -97,8 +102,9 @@ static int work(struct ctl *ctl, const struct option_values *values, struct err 
 
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    struct ctl ctl = {.body = BUF_INIT(CTL_MAX_TEXT_BYTES)};
-    const struct httpclient_config config = {.may_reach = may_reach, .data = &ctl};
+    struct ctl ctl = {.authorities = AUTHORITIES_INIT, .body = BUF_INIT(CTL_MAX_TEXT_BYTES)};
+    const struct httpclient_config config = {
+        .may_reach = may_reach, .make_filter = make_filter, .data = &ctl};
     int r = ctl_find_service(&ctl, values, err);
 
     (void)arena;
@@ -112,6 +118,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
         httpclient_free(ctl.client);
     if (ctl.loop != NULL)
         loop_free(ctl.loop);
+    authorities_done(&ctl.authorities);
     buf_done(&ctl.body);
     secret_done(&ctl.key);
     return r;

@@ -37,20 +37,21 @@ static int find_given(struct ctl *ctl, const char *url, struct err *err)
 {
     int r = httpurl_parse(str_from(url), &ctl->url, err);
 
-    if (r == 0 && ctl->url.is_tls)
-        r = err_set(err, ERR_INVALID_OPTION, "--url: this command has no TLS; use http://");
     if (r == 0 && httpurl_is_exposed(&ctl->url))
         r = err_set(err, ERR_INVALID_OPTION,
-                    "--url: the key would be sent unprotected to another machine");
+                    "--url: the key would be sent unprotected to another machine; use https://");
     return r;
 }
 
 int ctl_find_service(struct ctl *ctl, const struct option_values *values, struct err *err)
 {
     const char *given = options_text(values, SANDBOX_ASK_URL);
+    const char *file = options_text(values, SANDBOX_ASK_CA_FILE);
     const char *key = getenv(SANDBOX_KEY_ENV);
     int r = given != NULL ? find_given(ctl, given, err) : find_own(ctl, values, err);
 
+    if (r == 0 && file != NULL && ctl->url.is_tls)
+        r = authorities_read(file, &ctl->authorities.pem, err);
     /* The key in the service's file is for the address in the file, and for no other. */
     if (r == 0 && key != NULL && key[0] != '\0' && secret_set(&ctl->key, str_from(key)) < 0)
         r = err_set(err, ERR_INVALID_OPTION, SANDBOX_KEY_ENV " is too long");

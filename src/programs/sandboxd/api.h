@@ -9,11 +9,15 @@
 #include "net/http/origin.h"
 #include "programs/sandboxd/service.h"
 
+struct certificate;
+
 struct api {
     struct service *service;
+    struct certificate *certificate; /* of connections; not used without TLS */
     const struct secret *admin_key;
     struct origin_policy policy;
-    bool has_policy; /* on loopback: only requests for our own names, and from no page */
+    bool has_policy; /* on loopback, or with a public URL: only requests for our own names, and from
+                        no page */
 };
 
 /* An exchange_handler; `data` is a struct api. */

@@ -166,11 +166,21 @@ static int append_framing(struct buf *out, const struct http_request *request)
     return 0;
 }
 
+struct str forward_scheme(const struct http_request *request, bool has_tls)
+{
+    struct str given = STR_EMPTY;
+
+    return has_tls || (http_header(request, STR("X-Forwarded-Proto"), &given) &&
+                       str_eq(given, STR("https")))
+               ? STR("https")
+               : STR("http");
+}
+
 int forward_write_request(const struct http_request *request, const struct forward_plan *plan,
                           struct buf *out)
 {
     struct str method = http_method_name(request->method);
-    struct str scheme = STR_EMPTY;
+    struct str scheme = forward_scheme(request, plan->has_tls);
     int r = buf_printf(out, "%.*s ", STR_ARG(method));
 
     if (r == 0)
@@ -183,9 +193,6 @@ int forward_write_request(const struct http_request *request, const struct forwa
         if (passes(request, plan, field))
             r = append_field(out, field);
     }
-    /* A proxy in front of us that has TLS says so. */
-    if (!http_header(request, STR("X-Forwarded-Proto"), &scheme) || !str_eq(scheme, STR("https")))
-        scheme = STR("http");
     if (r == 0)
         r = buf_printf(out, "X-Forwarded-Host: %.*s\r\nX-Forwarded-Proto: %.*s\r\n",
                        STR_ARG(request->host), STR_ARG(scheme));

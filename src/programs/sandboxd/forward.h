@@ -25,10 +25,14 @@ struct forward_plan {
      * so no cookies pass. Empty: the preview has a name of its own.
      */
     struct str prefix;
+    bool has_tls; /* the client's connection to us */
     /* Whether a value of Authorization or X-Api-Key is one of the service's keys. */
     bool (*is_key)(void *data, struct str key);
     void *data;
 };
+
+/* "https" or "http", as the client sees us: a proxy in front of us that has TLS says so. */
+struct str forward_scheme(const struct http_request *request, bool has_tls);
 
 /* Whether it asks for a WebSocket: the only protocol that it may change to. */
 bool forward_is_upgrade(const struct http_request *request);

@@ -227,6 +227,7 @@ static void handle(struct previews *previews, struct exchange *exchange, const s
                     &(struct forward_plan){.port = place->port,
                                            .target = place->target,
                                            .prefix = place->prefix,
+                                           .has_tls = previews->config.service->config.has_tls,
                                            .is_key = previews->config.is_key,
                                            .data = previews->config.data});
 }
@@ -272,13 +273,14 @@ static int write_url(const struct api_call *call, uint16_t port, const char *who
                      char out_url[URL_BYTES])
 {
     const struct previews *previews = call->service->previews;
+    const struct str scheme = forward_scheme(call->request, call->service->config.has_tls);
     int len;
 
     if (previews->host.len > 0)
         len = snprintf(out_url, URL_BYTES, "%.*s%u-%s.%.*s", STR_ARG(previews->scheme), port, who,
                        STR_ARG(previews->host));
     else
-        len = snprintf(out_url, URL_BYTES, "http://%.*s" PATH_PREFIX "%u-%s",
+        len = snprintf(out_url, URL_BYTES, "%.*s://%.*s" PATH_PREFIX "%u-%s", STR_ARG(scheme),
                        STR_ARG(call->request->host), port, who);
     return len >= URL_BYTES ? ERR_TOO_LARGE : 0;
 }

@@ -15,6 +15,7 @@
 
 #include "base/options/options.h"
 #include "base/secret.h"
+#include "cli/certificate.h"
 #include "cli/runner.h"
 #include "cli/sandboxd.h"
 #include "cli/shared.h"
@@ -23,6 +24,7 @@
 #include "loop/signal.h"
 #include "loop/timer.h"
 #include "net/http/server.h"
+#include "net/http/url.h"
 #include "programs/sandboxd/api.h"
 #include "programs/sandboxd/call.h"
 #include "programs/sandboxd/previews.h"
@@ -36,7 +38,7 @@ enum {
     MAX_CONNECTIONS = 4096,
     MAX_UNMARKED = 512, /* that have shown no key */
     SHUTDOWN_MS = 2000,
-    URL_BYTES = 128,
+    URL_BYTES = 512,
     KEEPER_TRIES = 200,
     KEEPER_WAIT_MS = 50,
     LOCK_TRIES = 10,
@@ -62,8 +64,10 @@ struct program {
     int state_fd; /* the directory, private to us, locked */
     int file_fd;  /* the file with our address, locked: so others know that it is ours */
     char state_path[PATH_MAX];
-    char url[URL_BYTES];
-    struct str hosts[1];
+    char url[URL_BYTES];        /* the address that it listens on */
+    char public_url[URL_BYTES]; /* how others reach it; may be empty */
+    struct str hosts[2];
+    struct certificate certificate;
     struct str preview_url;
     struct signal_watch *watches[array_size(signals)];
     struct timer deadline; /* of the end */
@@ -164,8 +168,35 @@ static void raise_descriptors(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit); /* the present limit will do */
 }
 
+static struct str host_of(const char *url)
+{
+    const size_t scheme = str_find(str_from(url), STR("://"));
+
+    return scheme != SIZE_MAX ? str_slice(str_from(url), scheme + 3, URL_BYTES) : STR_EMPTY;
+}
+
+static int read_public_url(struct program *program, const struct option_values *values,
+                           struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(URL_BYTES - 1);
+    const char *given = options_text(values, SANDBOXD_OPTION_PUBLIC_URL);
+    struct err why = ERR_INIT;
+    struct httpurl url;
+
+    if (given == NULL)
+        return 0;
+    if (httpurl_parse(str_from(given), &url, &why) < 0)
+        return err_set(err, ERR_INVALID_OPTION, "--public-url: %s", why.message);
+    if (url.path[0] != '\0' || httpurl_append_origin(&url, &text) < 0)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--public-url is a scheme and a host, like https://sandboxes.example");
+    snprintf(program->public_url, sizeof(program->public_url), "%.*s", STR_ARG(buf_view(&text)));
+    return 0;
+}
+
 static int open_port(struct program *program, const struct option_values *values, struct err *err)
 {
+    const bool has_tls = program->certificate.context != NULL;
     struct address address;
     char text[ADDRESS_TEXT_BYTES];
     int r;
@@ -174,20 +205,32 @@ static int open_port(struct program *program, const struct option_values *values
         return err_set(err, ERR_INVALID_OPTION,
                        "--listen needs an address and a port, like 127.0.0.1:7656 or [::1]:0");
     raise_descriptors();
-    r = address_listen(&address, err, &program->listen_fd);
+    r = certificate_check_address(&program->certificate, &address,
+                                  options_is_on(values, SANDBOXD_OPTION_BEHIND_PROXY), err);
+    if (r == 0)
+        r = address_listen(&address, err, &program->listen_fd);
     if (r == 0)
         r = address_of(program->listen_fd, &address);
     if (r < 0)
         return r;
     address_format(&address, text);
-    snprintf(program->url, sizeof(program->url), "http://%s", text);
-    program->api.has_policy = address_is_loopback(&address);
-    program->hosts[0] = str_slice(str_from(program->url), strlen("http://"), URL_BYTES);
-    program->api.policy = (struct origin_policy){.is_loopback = program->api.has_policy,
+    snprintf(program->url, sizeof(program->url), "http%s://%s", has_tls ? "s" : "", text);
+    program->hosts[0] = host_of(program->url);
+    program->hosts[1] = host_of(program->public_url);
+    program->api.has_policy = address_is_loopback(&address) || program->hosts[1].len > 0;
+    program->api.policy = (struct origin_policy){.is_loopback = address_is_loopback(&address),
                                                  .port = address.port,
                                                  .hosts = program->hosts,
-                                                 .host_count = 1};
+                                                 .host_count = program->hosts[1].len > 0 ? 2 : 1};
     return 0;
+}
+
+/* Where the user's own commands find it: the certificate is for the name that others use. */
+static const char *url_for_user(const struct program *program)
+{
+    return program->certificate.context != NULL && program->public_url[0] != '\0'
+               ? program->public_url
+               : program->url;
 }
 
 static int read_preview_url(struct program *program, const struct option_values *values,
@@ -261,12 +304,13 @@ static int start_keeper(struct program *program, const struct option_values *val
 
 static int confine(struct program *program, struct err *err)
 {
-    const struct landlock_place places[] = {
+    struct landlock_place places[1 + CERTIFICATE_PLACES] = {
         {.path = program->state_path, .rights = LANDLOCK_MAY_READ | LANDLOCK_MAY_WRITE},
     };
+    const size_t count = certificate_places(&program->certificate, places + 1);
     const struct confine_plan plan = {
         .places = places,
-        .place_count = array_size(places),
+        .place_count = 1 + count,
         .changes_files = true,
         .passes_messages = true,
         .answers_connections = true,
@@ -283,6 +327,11 @@ static int confine(struct program *program, struct err *err)
 
 /* ---- serving ---- */
 
+static int make_filter(void *data, struct filter **out_filter)
+{
+    return certificate_make_filter(((struct api *)data)->certificate, out_filter);
+}
+
 static void on_access(void *data, const struct http_access *access)
 {
     const struct api *api = data;
@@ -297,12 +346,14 @@ static int tell(struct program *program, struct err *err)
 {
     const struct room_abilities *has = room_keeper_abilities(program->keeper);
     struct str key = secret_reveal(&program->admin_key); /* to print it once, and to keep it */
-    int r = servicefile_write(program->state_fd, program->url,
+    int r = servicefile_write(program->state_fd, url_for_user(program),
                               program->is_key_given ? STR_EMPTY : key, &program->file_fd, err);
 
     if (r < 0)
         return r;
     printf("The sandbox service is running at %s\n", program->url);
+    if (program->public_url[0] != '\0')
+        printf("Others reach it at %s\n", program->public_url);
     if (program->is_key_new)
         printf("The administrator's key, for the header X-Api-Key (shown only now): %.*s\n",
                STR_ARG(key));
@@ -329,6 +380,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .build_network = options_choice(values, SANDBOXD_OPTION_BUILD_NET) == SANDBOXD_NET_HOST
                              ? ROOM_NETWORK_HOST
                              : ROOM_NETWORK_NONE,
+        .has_tls = program->certificate.context != NULL,
     };
     const struct previews_config previews = {
         .service = &program->service,
@@ -343,6 +395,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .data = &program->api,
         .on_access = on_access,
         .write_error = call_write_error,
+        .make_filter = config.has_tls ? make_filter : NULL,
         .max_connections = MAX_CONNECTIONS,
         .max_per_address = MAX_CONNECTIONS,
         .max_unmarked = MAX_UNMARKED,
@@ -354,6 +407,7 @@ static int serve(struct program *program, const struct option_values *values, st
     if (r < 0)
         return r;
     program->api.service = &program->service;
+    program->api.certificate = &program->certificate;
     program->api.admin_key = &program->admin_key;
     r = previews_new(&previews, &program->service.previews);
     if (r < 0)
@@ -382,6 +436,11 @@ static int work(struct program *program, const struct option_values *values, str
     umask(PRIVATE_UMASK);
     r = read_preview_url(program, values, err);
     if (r == 0)
+        r = read_public_url(program, values, err);
+    if (r == 0)
+        r = certificate_open(&program->certificate, options_text(values, SANDBOXD_OPTION_TLS_CERT),
+                             options_text(values, SANDBOXD_OPTION_TLS_KEY), &program->log, err);
+    if (r == 0)
         r = open_port(program, values, err);
     if (r == 0)
         r = open_state(program, values, err);
@@ -393,6 +452,7 @@ static int work(struct program *program, const struct option_values *values, str
     if (r < 0)
         return err_set_plain(err, r);
     timer_init(&program->deadline, program->loop, on_shutdown, program);
+    certificate_watch(&program->certificate, program->loop);
     r = start_keeper(program, values, err);
     if (r == 0)
         r = confine(program, err);
@@ -419,6 +479,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
         service_done(&program.service);
     if (program.server != NULL)
         httpserver_free(program.server);
+    certificate_close(&program.certificate);
     sandboxstore_close(program.store);
     secret_done(&program.admin_key);
     if (program.loop != NULL)

@@ -37,6 +37,7 @@ struct service_config {
     uint64_t disk_bytes;             /* of the files of each new one; 0: not limited */
     bool is_in_memory;               /* those files: they are gone when it stops */
     enum room_network build_network; /* of the steps of images */
+    bool has_tls;                    /* clients come by https */
 };
 
 enum sandbox_state {

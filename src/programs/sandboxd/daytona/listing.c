@@ -152,7 +152,7 @@ void daytona_list(const struct api_call *call)
         call_fail(call->exchange, 400, wrong);
         return;
     }
-    daytona_base_url(call->request, url);
+    daytona_base_url(call->service, call->request, url);
     json_writer_init(&json, &out);
     json_begin_object(&json);
     json_key(&json, STR("items"));
@@ -187,7 +187,7 @@ void daytona_list_pages(const struct api_call *call)
         call_fail(call->exchange, 400, wrong);
         return;
     }
-    daytona_base_url(call->request, url);
+    daytona_base_url(call->service, call->request, url);
     json_writer_init(&json, &out);
     json_begin_object(&json);
     json_key(&json, STR("items"));

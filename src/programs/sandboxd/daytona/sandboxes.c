@@ -6,17 +6,16 @@
 
 #include "base/clock.h"
 #include "programs/sandboxd/details.h"
+#include "programs/sandboxd/forward.h"
 #include "programs/sandboxd/network.h"
 
 /* ---- answers ---- */
 
-void daytona_base_url(const struct http_request *request, char out_url[DAYTONA_URL_BYTES])
+void daytona_base_url(const struct service *service, const struct http_request *request,
+                      char out_url[DAYTONA_URL_BYTES])
 {
-    struct str scheme = STR_EMPTY;
+    const struct str scheme = forward_scheme(request, service->config.has_tls);
 
-    /* A proxy in front of us that has TLS says so. */
-    if (!http_header(request, STR("X-Forwarded-Proto"), &scheme) || !str_eq(scheme, STR("https")))
-        scheme = STR("http");
     snprintf(out_url, DAYTONA_URL_BYTES, "%.*s://%.*s", STR_ARG(scheme), STR_ARG(request->host));
 }
 
@@ -135,7 +134,7 @@ void daytona_answer_sandbox(struct exchange *exchange, const struct sandbox *san
     char url[DAYTONA_URL_BYTES];
     struct json_writer json;
 
-    daytona_base_url(exchange_request(exchange), url);
+    daytona_base_url(sandbox->service, exchange_request(exchange), url);
     json_writer_init(&json, &out);
     daytona_write_sandbox(&json, sandbox, url);
     call_answer_written(exchange, 200, &json, &out);
@@ -148,7 +147,7 @@ static void answer_url(const struct api_call *call, const char *path)
     char url[DAYTONA_URL_BYTES + 64];
     struct json_writer json;
 
-    daytona_base_url(call->request, base);
+    daytona_base_url(call->service, call->request, base);
     snprintf(url, sizeof(url), "%s%s", base, path);
     json_writer_init(&json, &out);
     json_begin_object(&json);

@@ -21,7 +21,8 @@ struct details;
 struct details *daytona_change_details(const struct api_call *call, struct sandbox *sandbox);
 
 /* "http://HOST:PORT", as the client of the request sees this service. */
-void daytona_base_url(const struct http_request *request, char out_url[DAYTONA_URL_BYTES]);
+void daytona_base_url(const struct service *service, const struct http_request *request,
+                      char out_url[DAYTONA_URL_BYTES]);
 
 /* Whom the API calls an organization: the tenant, or the administrator. */
 struct str daytona_organization(const char *owner);

@@ -31,7 +31,7 @@ static void tell_access(const struct api_call *call)
                         ticket);
     rand_token(secret, SECRET_CHARS);
     secret[SECRET_CHARS] = '\0';
-    daytona_base_url(call->request, base);
+    daytona_base_url(call->service, call->request, base);
     snprintf(url, sizeof(url), "%s/storage", base);
     json_writer_init(&json, &out);
     json_begin_object(&json);
