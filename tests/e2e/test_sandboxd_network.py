@@ -4,6 +4,8 @@ support/with_network runs this in a network of its own, where peer.py serves at 
 
     test_sandboxd_network.py GATEHOUSE WITHOUT_SYSCALL [--as-user]
 """
+import concurrent.futures
+import http.client
 import json
 import os
 import pathlib
@@ -14,7 +16,7 @@ import threading
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from sandboxd_scene import Scene, wait_until
+from sandboxd_scene import PATIENCE, Scene, wait_until
 
 IS_ROOT = os.geteuid() == 0
 HERE, PEER, OTHER = "203.0.113.1", "203.0.113.7", "203.0.113.8"
@@ -292,6 +294,27 @@ class Network(Scene):
         box = service.create({"dockerfile_steps": [step]})
         self.assertIn(PEER, service.output(box, "cat /reached"))
         self.assertEqual(self.connect(service, box, f"{PEER}:80"), ["OSError"])  # it was the image's
+
+    def test_a_step_that_fails_with_one_policy_is_tried_with_another(self):
+        service = self.serve()
+        # It says more than a connection takes, so it waits until all have asked and read.
+        step = ("RUN head -c 12000000 /dev/zero | tr '\\0' y; "
+                f"python3 -c \"import socket; socket.create_connection(('{PEER}', 80)).recv(100)\"")
+        answers = []
+        for policy in ({}, {}, {"allowed_ips": [PEER]}, {"allowed_ips": [PEER]}):
+            connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
+            self.addCleanup(connection.close)
+            connection.request("POST", "/images", json.dumps({"dockerfile_steps": [step], "network_policy": policy}),
+                               {"X-Api-Key": service.key})
+            answers.append(connection.getresponse())
+            self.assertEqual(json.loads(answers[-1].readline())["type"], "step")
+        with concurrent.futures.ThreadPoolExecutor(len(answers)) as pool:
+            said = list(pool.map(lambda answer: answer.read().splitlines(), answers))
+        ends = [json.loads(lines[-1]) for lines in said]
+        self.assertEqual([end["type"] for end in ends], ["error", "error", "image", "image"])
+        self.assertEqual(ends[2]["image_id"], ends[3]["image_id"])
+        tried = [any(b"failed with the network of another request" in line for line in lines) for lines in said]
+        self.assertEqual(tried, [False, False, True, True])
 
     def test_names_are_resolved_by_a_listed_server(self):
         service = self.serve()

@@ -76,7 +76,8 @@ struct build {
     char key[SANDBOXSTORE_KEY_BYTES];    /* of the layer that is being built; or empty */
     char parent[SANDBOXSTORE_KEY_BYTES]; /* what is there */
     char room_id[ROOM_ID_BYTES];
-    bool is_builder; /* it builds `key`; others that want the same wait for it */
+    bool is_builder;  /* it builds `key`; others that want the same wait for it */
+    bool is_released; /* what it waited for has failed */
     struct room *room;
     struct room_exec *exec;
     struct context *context; /* for COPY; or NULL */
@@ -308,13 +309,13 @@ void images_unwatch(struct images *images, const void *data)
 
 static void advance(struct build *build);
 
-/* The next one that waits for a layer of this key; or NULL. */
+/* The next one that waits for a layer of this key or, if that is NULL, is released; or NULL. */
 static struct build *find_waiting(const struct images *images, const char *key)
 {
     list_each (node, &images->builds) {
         struct build *build = list_entry(node, struct build, node);
 
-        if (!build->is_builder && key[0] != '\0' && strcmp(build->key, key) == 0)
+        if (key == NULL ? build->is_released : !build->is_builder && is_about(build, key))
             return build;
     }
     return NULL;
@@ -332,7 +333,15 @@ static void end_build(struct build *build, const struct err *err, struct str log
     free(build);
 }
 
-/* Those that waited for the same layer fail with it. */
+/* Whether a step that fails in one of them fails in the other, too. */
+static bool is_alike(const struct build *a, const struct build *b)
+{
+    return a->network.count == b->network.count &&
+           memcmp(a->network.networks, b->network.networks,
+                  a->network.count * sizeof(*a->network.networks)) == 0;
+}
+
+/* Those that waited for the same layer fail with it, or build it with their own network. */
 static void fail(struct build *build, const struct err *err)
 {
     struct images *images = build->images;
@@ -342,9 +351,18 @@ static void fail(struct build *build, const struct err *err)
 
     memcpy(key, build->key, sizeof(key));
     list_remove(&build->node);
-    while ((other = find_waiting(images, key)) != NULL)
-        end_build(other, &copy, buf_view(&build->log), NULL);
+    while ((other = find_waiting(images, key)) != NULL) {
+        other->is_released = !images->service->is_stopping && !is_alike(build, other);
+        other->key[0] = '\0';
+        if (!other->is_released)
+            end_build(other, &copy, buf_view(&build->log), NULL);
+    }
     end_build(build, &copy, buf_view(&build->log), NULL);
+    while ((other = find_waiting(images, NULL)) != NULL) {
+        other->is_released = false;
+        tell_output(other, ROOM_STDERR, STR("failed with the network of another request\n"));
+        advance(other);
+    }
 }
 
 static void succeed(struct build *build)

@@ -741,6 +741,7 @@ void service_done(struct service *service)
     struct err over = ERR_INIT;
 
     err_set(&over, ERR_BUSY, "the service is stopping");
+    service->is_stopping = true;
     timer_stop(&service->idle);
     images_free(service->images);
     contextcache_done(&service->contexts);
