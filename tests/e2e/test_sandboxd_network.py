@@ -9,6 +9,8 @@ import http.client
 import json
 import os
 import pathlib
+import queue
+import re
 import signal
 import socket
 import sys
@@ -414,6 +416,51 @@ class Network(Scene):
         wait_until(lambda: service.ask("POST", f"/sandboxes/{box}/executions", {"command": "true"})[0] == 409,
                    "the news that the sandbox was restarted")
         self.assertEqual(self.connect(service, box, f"{PEER}:80"), [f"::ffff:{PEER}"])
+
+    def refusals(self, service, whose):
+        """What is logged from now on, as a queue of pairs: the reason and the last address, and their count."""
+        found = queue.SimpleQueue()
+
+        def read():
+            for line in service.process.stderr:
+                fields = re.search(rf"warn +connections were refused {whose} reason=\"(.*)\" count=(\d+) last=(\S+)\n",
+                                   line)
+                found.put(((fields[1], fields[3]), int(fields[2])) if fields else (line, 0))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        self.addCleanup(reader.join)
+        self.addCleanup(service.end)
+        return found
+
+    def test_what_is_refused_is_logged_without_flooding_the_log(self):
+        service = self.serve()
+        box = self.create(service)
+        found = self.refusals(service, f"sandbox={box}")
+        self.connect(service, box, "127.0.0.1:80", "0.0.0.0:80", "::1:80", f"{PEER}:80", f"{OTHER}:81")
+        self.assertEqual(found.get(timeout=PATIENCE), (("not in the network policy", f"{OTHER}:81"), 1))
+        self.assertEqual(self.connect(service, box, f"{HERE}:80"), ["ConnectionResetError"])
+        self.assertEqual(found.get(timeout=PATIENCE), (("an address of this machine", f"{HERE}:80"), 1))
+        self.run_in(service, box, MANY, MOST_LINKS + 40)
+        self.assertEqual(found.get(timeout=PATIENCE)[0], ("too many connections at a time", f"{PEER}:443"))
+        # As many as come within some seconds are one line.
+        self.connect(service, box, *["198.51.100.1:80"] * 100)
+        count, lines = 0, 0
+        while count < 100 and lines < 20:
+            what, more = found.get(timeout=PATIENCE)
+            self.assertIn(what, (("not in the network policy", "198.51.100.1:80"),
+                                 ("too many connections at a time", f"{PEER}:443")))
+            count, lines = count + (more if what[1] == "198.51.100.1:80" else 0), lines + 1
+        self.assertEqual(count, 100)
+        text = service.ask("GET", "/metrics")[2].decode()
+        self.assertGreater(int(re.search(r"(?m)^gatehouse_refused_connections_total (\d+)$", text)[1]), 102)
+
+    def test_what_a_step_is_refused_is_logged(self):
+        service = self.serve()
+        found = self.refusals(service, "image=[0-9a-f]{64}")
+        step = f"RUN python3 -c \"import socket; socket.socket().connect_ex(('{OTHER}', 80))\""
+        service.create({"dockerfile_steps": [step], "network_policy": {"allowed_ips": [PEER]}})
+        self.assertEqual(found.get(timeout=PATIENCE), (("not in the network policy", f"{OTHER}:80"), 1))
 
     def test_nothing_is_left(self):
         service = self.serve()

@@ -117,27 +117,27 @@ static void reap(struct keeper *keeper)
 
 /* ---- Calls ---- */
 
-static void take_start(struct keeper *keeper, const struct room_ask *ask, const char *rest,
-                       size_t rest_len, int socket)
+static void take_start(struct keeper *keeper, const struct room_ask *ask, struct str rest,
+                       const int fds[ROOM_START_FDS])
 {
     static char layers[ROOM_MAX_LAYERS][ROOM_ID_BYTES];
     struct room_report failure = {.kind = ROOM_REPORT_FAILED};
     struct room_answer ended = {.kind = ROOM_ANSWER_ENDED, .number = ask->number};
     int r;
 
-    if (ask->layer_count > ROOM_MAX_LAYERS || rest_len != ask->layer_count * ROOM_ID_BYTES ||
-        socket < 0) {
+    if (ask->layer_count > ROOM_MAX_LAYERS || rest.len != ask->layer_count * ROOM_ID_BYTES ||
+        fds[0] < 0) {
         r = err_set(&failure.err, ERR_INVALID_REQUEST, "malformed request");
     } else {
-        memcpy(layers, rest, rest_len);
+        memcpy(layers, rest.ptr, rest.len);
         for (unsigned i = 0; i < ask->layer_count; i++)
             layers[i][ROOM_ID_BYTES - 1] = '\0';
-        r = keep_start_room(keeper, ask, (const char(*)[ROOM_ID_BYTES])layers, socket,
+        r = keep_start_room(keeper, ask, (const char(*)[ROOM_ID_BYTES])layers, fds[0], fds[1],
                             &failure.err);
     }
     if (r == 0)
         return;
-    (void)packet_send(socket, (struct str){(const char *)&failure, sizeof(failure)}, NULL, 0, 0);
+    (void)packet_send(fds[0], (struct str){(const char *)&failure, sizeof(failure)}, NULL, 0, 0);
     answer(keeper, &ended, -1);
 }
 
@@ -280,8 +280,9 @@ static char packet[ROOM_WIRE_BYTES];
 static bool take_ask(struct keeper *keeper)
 {
     struct room_ask ask;
-    int fd = -1;
-    ssize_t got = packet_receive(keeper->socket, packet, sizeof(packet) - 1, &fd, 1, MSG_DONTWAIT);
+    int fds[ROOM_START_FDS] = {-1, -1};
+    ssize_t got = packet_receive(keeper->socket, packet, sizeof(packet) - 1, fds, ROOM_START_FDS,
+                                 MSG_DONTWAIT);
     struct kept *kept;
 
     if (got < 0)
@@ -297,7 +298,8 @@ static bool take_ask(struct keeper *keeper)
     case ROOM_ASK_HELLO:
         return false;
     case ROOM_ASK_START:
-        take_start(keeper, &ask, packet + sizeof(ask), (size_t)got - sizeof(ask), fd);
+        take_start(keeper, &ask, (struct str){packet + sizeof(ask), (size_t)got - sizeof(ask)},
+                   fds);
         break;
     case ROOM_ASK_STOP:
         kept = keep_find(keeper, NULL, ask.number);
@@ -320,8 +322,9 @@ static bool take_ask(struct keeper *keeper)
         take_usage(keeper, &ask);
         break;
     }
-    if (fd >= 0)
-        close(fd);
+    for (size_t i = 0; i < ROOM_START_FDS; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
     return true;
 }
 

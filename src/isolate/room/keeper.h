@@ -147,8 +147,9 @@ int keep_send_birth(const struct room_birth *birth, int gate, int users);
 
 /* By its id or, if that is NULL, by its number. */
 struct kept *keep_find(const struct keeper *keeper, const char *id, uint64_t number);
+/* `socket` is the room's, `reports` for refusals of its relay, or -1. Both stay the caller's. */
 int keep_start_room(struct keeper *keeper, const struct room_ask *asked,
-                    const char (*layers)[ROOM_ID_BYTES], int socket, struct err *err);
+                    const char (*layers)[ROOM_ID_BYTES], int socket, int reports, struct err *err);
 void keep_add_spare(struct keeper *keeper);
 
 /* Builds one of the last plan that nobody wants yet, of a spare first process. */
@@ -169,7 +170,7 @@ void keep_let_go(struct keeper *keeper, struct kept *kept);
 
 /* *out_socket is the outlet's end. 0 or an errno value. */
 int keep_start_relay(const struct keeper *keeper, struct kept *kept, const struct iplist *addresses,
-                     int *out_socket);
+                     int reports, int *out_socket);
 
 /* Nothing is left of it. */
 void keep_end_relay(struct kept *kept);

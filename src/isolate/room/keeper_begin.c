@@ -55,7 +55,7 @@ static int try_room(struct keeper *keeper, enum room_network network,
     (void)iplist_add(&ask.addresses, STR("192.0.2.1"), false);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return err_set(err, err_from_errno(errno), "cannot create a socket pair");
-    r = keep_start_room(keeper, &ask, NULL, ends[1], err);
+    r = keep_start_room(keeper, &ask, NULL, ends[1], -1, err);
     close(ends[1]);
     if (r == 0) {
         r = wait_for_probe(ends[0], &report);

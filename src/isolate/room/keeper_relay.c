@@ -20,7 +20,7 @@
 #include "isolate/capabilities.h"
 #include "isolate/landlock.h"
 
-enum { RELAY_FD = 3, RELAY_USER = 65534 };
+enum { RELAY_FD = 3, REPORTS_FD, FIRST_FREE_FD, RELAY_USER = 65534 };
 
 /* Another user than all others, where there is a choice. False if that fails. */
 static bool become_nobody(const struct keeper *keeper, const struct kept *kept)
@@ -43,24 +43,34 @@ static bool confine(const struct keeper *keeper)
            (result.is_applied || keeper->is_degraded);
 }
 
+/* Keeps these two, where one may be in the place of the other, and closes all others. */
+static bool keep_two(int socket, int reports)
+{
+    const int high_socket = fcntl(socket, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+    const int high_reports = fcntl(reports, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+
+    close(REPORTS_FD);
+    /* SAFETY: numbers only. */
+    return dup2(high_socket, RELAY_FD) == RELAY_FD &&
+           (reports < 0 || dup2(high_reports, REPORTS_FD) == REPORTS_FD) &&
+           syscall(SYS_close_range, FIRST_FREE_FD, ~0U, 0) == 0;
+}
+
 static _Noreturn void live(const struct keeper *keeper, const struct kept *kept, int socket,
-                           const struct iplist *addresses)
+                           int reports, const struct iplist *addresses)
 {
     struct cgroup_leaf leaf = kept->leaf;
 
     leaf.is_born_in = false;
     (void)prctl(PR_SET_NAME, "gatehouse-relay", 0, 0, 0);
-    /* SAFETY: numbers only. */
-    if (cgroup_leaf_join(&leaf) == 0 &&
-        (socket == RELAY_FD || dup2(socket, RELAY_FD) == RELAY_FD) &&
-        syscall(SYS_close_range, RELAY_FD + 1, ~0U, 0) == 0 && become_nobody(keeper, kept) &&
+    if (cgroup_leaf_join(&leaf) == 0 && keep_two(socket, reports) && become_nobody(keeper, kept) &&
         confine(keeper))
-        room_relay(RELAY_FD, addresses);
+        room_relay(RELAY_FD, REPORTS_FD, addresses);
     _exit(EXIT_FAILURE);
 }
 
 int keep_start_relay(const struct keeper *keeper, struct kept *kept, const struct iplist *addresses,
-                     int *out_socket)
+                     int reports, int *out_socket)
 {
     int ends[2];
 
@@ -68,7 +78,7 @@ int keep_start_relay(const struct keeper *keeper, struct kept *kept, const struc
         return errno;
     kept->relay = fork();
     if (kept->relay == 0)
-        live(keeper, kept, ends[1], addresses);
+        live(keeper, kept, ends[1], reports, addresses);
     close(ends[1]);
     *out_socket = ends[0];
     return kept->relay < 0 ? EAGAIN : 0;

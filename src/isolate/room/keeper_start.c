@@ -289,7 +289,7 @@ bool keep_can_have(const struct keeper *keeper, const struct kept *kept, const s
 
 /* Sends it to a first process, which builds the room. */
 static int put_in_first(struct keeper *keeper, const struct room_ask *ask,
-                        const char (*layers)[ROOM_ID_BYTES], struct room_birth *birth,
+                        const char (*layers)[ROOM_ID_BYTES], int reports, struct room_birth *birth,
                         struct kept **out_kept, struct err *err)
 {
     struct kept *kept = NULL;
@@ -310,7 +310,7 @@ static int put_in_first(struct keeper *keeper, const struct room_ask *ask,
     }
     kept->layer_count = ask->layer_count;
     if (r == 0 && birth->network == ROOM_NETWORK_LISTED)
-        r = keep_start_relay(keeper, kept, &ask->addresses, &birth->relay);
+        r = keep_start_relay(keeper, kept, &ask->addresses, reports, &birth->relay);
     if (r == 0)
         r = keep_send_birth(birth, kept->gate, kept->users);
     if (r == 0) {
@@ -340,7 +340,7 @@ static struct room_birth new_birth(const struct keeper *keeper, enum room_networ
 static struct room_birth birth; /* too large for a stack */
 
 int keep_start_room(struct keeper *keeper, const struct room_ask *asked,
-                    const char (*layers)[ROOM_ID_BYTES], int socket, struct err *err)
+                    const char (*layers)[ROOM_ID_BYTES], int socket, int reports, struct err *err)
 {
     struct room_ask own = *asked;
     const struct room_ask *ask = &own;
@@ -362,7 +362,7 @@ int keep_start_room(struct keeper *keeper, const struct room_ask *asked,
         r = find_trees(keeper, ask, layers, &birth, err);
     if (r == 0) {
         birth.has_usr_overlay = ask->is_build || changes_usr(&birth);
-        r = put_in_first(keeper, ask, layers, &birth, &kept, err);
+        r = put_in_first(keeper, ask, layers, reports, &birth, &kept, err);
     }
     close_trees(&birth);
     if (birth.relay >= 0)
@@ -394,7 +394,7 @@ int keep_build_ahead(struct keeper *keeper, struct kept **out_kept)
     }
     if (r == 0) {
         birth.has_usr_overlay = changes_usr(&birth);
-        r = put_in_first(keeper, &ask, layers, &birth, out_kept, NULL);
+        r = put_in_first(keeper, &ask, layers, -1, &birth, out_kept, NULL);
     }
     close_trees(&birth);
     if (r == 0)

@@ -52,6 +52,9 @@ struct room {
     void *started_data;
     bool is_ready;
     enum room_network network;
+    int refusals; /* from its relay; or -1 */
+    struct ready_watch *refusals_watch;
+    void (*on_refused)(void *data, const struct room_refusal *refusal);
     void (*on_end)(void *data, const struct err *why);
     void *data;
     struct list outbox;

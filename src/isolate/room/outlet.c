@@ -39,6 +39,7 @@ enum {
     BACKLOG = 128,
     NOTICE_BYTES = 512, /* more than any kernel needs */
     V4_BITS_AT = 96,
+    LOOPBACK_NET = 127,
     FREEBIND_V6 = 78, /* IPV6_FREEBIND */
 };
 
@@ -207,8 +208,20 @@ static bool read_target(const struct seccomp_notif *notice, struct room_target *
            room_target_from(&address, (socklen_t)len, out_target);
 }
 
+/* Whether it stays in the room, as it would in any: its own loopback, or no address. */
+static bool is_inner(const struct room_target *target)
+{
+    static const uint8_t mapped[V4_BITS_AT / 8] = {[10] = 0xff, [11] = 0xff};
+    static const uint8_t zeros[IPLIST_IP_BYTES - 1];
+    const uint8_t *v4 = target->ip + sizeof(mapped);
+
+    if (memcmp(target->ip, mapped, sizeof(mapped)) == 0)
+        return v4[0] == LOOPBACK_NET || memcmp(v4, zeros, IPLIST_IP_BYTES - sizeof(mapped)) == 0;
+    return memcmp(target->ip, zeros, sizeof(zeros)) == 0 && target->ip[sizeof(zeros)] <= 1;
+}
+
 /* False when nobody is left who could connect. */
-static bool take_notice(int notices, const struct iplist *addresses, bool has_relay)
+static bool take_notice(int notices, const struct iplist *addresses, int relay)
 {
     static union {
         struct seccomp_notif notice;
@@ -226,10 +239,15 @@ static bool take_notice(int notices, const struct iplist *addresses, bool has_re
         return errno == ENOENT || errno == EINTR; /* it was killed meanwhile */
     out.answer.id = in.notice.id;
     out.answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    if (has_relay && read_target(&in.notice, &target) && iplist_allows(addresses, target.ip) &&
-        !open_door(&target)) {
-        out.answer.flags = 0;
-        out.answer.error = -EADDRNOTAVAIL;
+    if (relay >= 0 && read_target(&in.notice, &target)) {
+        if (!iplist_allows(addresses, target.ip) && !is_inner(&target)) {
+            /* The kernel refuses it; the relay tells. */
+            (void)packet_send(relay, (struct str){(const char *)&target, sizeof(target)}, NULL, 0,
+                              MSG_DONTWAIT);
+        } else if (iplist_allows(addresses, target.ip) && !open_door(&target)) {
+            out.answer.flags = 0;
+            out.answer.error = -EADDRNOTAVAIL;
+        }
     }
     return ioctl(notices, SECCOMP_IOCTL_NOTIF_SEND, &out) == 0 || errno == ENOENT;
 }
@@ -300,7 +318,7 @@ static _Noreturn void serve(int notices, int relay, const struct iplist *address
             if (doors[i].fd >= 0 && (relay < 0 || now_ms >= doors[i].deadline_ms))
                 close_door(&doors[i]);
         }
-        if (waits[0].revents != 0 && !take_notice(notices, addresses, relay >= 0))
+        if (waits[0].revents != 0 && !take_notice(notices, addresses, relay))
             _exit(EXIT_FAILURE);
     }
 }

@@ -44,6 +44,53 @@ struct link {
 
 static struct link links[ROOM_MAX_LINKS];
 
+/* What was refused and not reported, of each kind. */
+struct tally {
+    uint32_t count;
+    struct room_target last;
+    int64_t quiet_until_ms;
+};
+
+static struct tally tallies[ROOM_REFUSALS];
+
+/* ---- Refusals ---- */
+
+static void note(enum room_refusal_kind kind, const struct room_target *target)
+{
+    struct tally *tally = &tallies[kind];
+
+    tally->last = *target;
+    if (tally->count < UINT32_MAX)
+        tally->count++;
+}
+
+/* True if something is left for later. */
+static bool report(int reports)
+{
+    const int64_t now_ms = clock_monotonic_ms(&clock_system);
+    bool is_left = false;
+
+    for (unsigned i = 0; i < ROOM_REFUSALS; i++) {
+        struct tally *tally = &tallies[i];
+        struct room_refusal refusal = {.kind = (enum room_refusal_kind)i,
+                                       .count = tally->count,
+                                       .port = ntohs(tally->last.port)};
+
+        memcpy(refusal.ip, tally->last.ip, sizeof(refusal.ip));
+        if (tally->count == 0)
+            continue;
+        if (now_ms < tally->quiet_until_ms) {
+            is_left = true;
+            continue;
+        }
+        /* What the service does not take now is dropped. */
+        (void)send(reports, &refusal, sizeof(refusal), MSG_DONTWAIT | MSG_NOSIGNAL);
+        tally->count = 0;
+        tally->quiet_until_ms = now_ms + ROOM_REFUSAL_MS;
+    }
+    return is_left;
+}
+
 /* ---- Links ---- */
 
 static void close_hard(int fd)
@@ -98,27 +145,44 @@ static bool is_own(const struct sockaddr_storage *address, socklen_t len)
            errno != EADDRNOTAVAIL;
 }
 
-/* The socket that connects to where `inside` leads; -1 if it may not. */
-static int reach(int inside, const struct iplist *addresses, bool *out_is_connecting)
+/* Where it leads to; false if it is no connection. */
+static bool find_target(int inside, struct room_target *out_target)
 {
     struct sockaddr_storage local = {0};
-    struct sockaddr_storage address;
-    struct room_target target;
     socklen_t len = sizeof(local);
+
+    return is_tcp(inside) && getsockname(inside, (struct sockaddr *)&local, &len) == 0 &&
+           room_target_from(&local, len, out_target);
+}
+
+static bool may_reach(const struct room_target *target, const struct iplist *addresses)
+{
+    struct room_target host = *target;
+    struct sockaddr_storage address;
+    socklen_t len;
+
+    host.port = 0;
+    len = room_target_to(&host, &address);
+    if (!iplist_allows(addresses, target->ip))
+        note(ROOM_REFUSED_ADDRESS, target);
+    else if (is_own(&address, len))
+        note(ROOM_REFUSED_OWN, target);
+    else
+        return true;
+    return false;
+}
+
+/* The socket that connects there, for `inside`; -1 if it may not. */
+static int reach(const struct room_target *target, int inside, const struct iplist *addresses,
+                 bool *out_is_connecting)
+{
+    struct sockaddr_storage address;
+    const socklen_t len = room_target_to(target, &address);
     const int on = 1;
-    uint16_t port;
     int fd;
 
-    if (!is_tcp(inside) || getsockname(inside, (struct sockaddr *)&local, &len) < 0 ||
-        !room_target_from(&local, len, &target) || !iplist_allows(addresses, target.ip))
+    if (!may_reach(target, addresses))
         return -1;
-    port = target.port;
-    target.port = 0;
-    len = room_target_to(&target, &address);
-    if (is_own(&address, len))
-        return -1;
-    target.port = port;
-    len = room_target_to(&target, &address);
     fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
@@ -139,8 +203,14 @@ static void add_link(int inside, const struct iplist *addresses)
     struct link fresh = {.is_used = true,
                          .deadline_ms = clock_monotonic_ms(&clock_system) + CONNECT_MS,
                          .fds = {inside, -1}};
+    struct room_target target;
 
-    fresh.fds[OUTSIDE] = link != NULL ? reach(inside, addresses, &fresh.is_connecting) : -1;
+    if (find_target(inside, &target)) {
+        if (link != NULL)
+            fresh.fds[OUTSIDE] = reach(&target, inside, addresses, &fresh.is_connecting);
+        else
+            note(ROOM_REFUSED_MANY, &target);
+    }
     for (int i = 0; i < ENDS && fresh.fds[OUTSIDE] >= 0; i++)
         fresh.halves[i].bytes = malloc(BUFFER_BYTES);
     if (fresh.halves[INSIDE].bytes != NULL && fresh.halves[OUTSIDE].bytes != NULL)
@@ -260,35 +330,46 @@ static int confine(void)
     return room_allow_calls(allowed, array_size(allowed));
 }
 
-_Noreturn void room_relay(int socket, const struct iplist *addresses)
+/* What the outlet says; false at the room's end. */
+static bool take_packet(int socket, const struct iplist *addresses)
+{
+    struct room_target target;
+    int inside = -1;
+    const ssize_t got = packet_receive(socket, &target, sizeof(target), &inside, 1, MSG_DONTWAIT);
+
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        return false;
+    if (inside >= 0)
+        add_link(inside, addresses);
+    else if (got == (ssize_t)sizeof(target))
+        note(ROOM_REFUSED_ADDRESS, &target);
+    return true;
+}
+
+_Noreturn void room_relay(int socket, int reports, const struct iplist *addresses)
 {
     static struct pollfd waits[1 + ENDS * ROOM_MAX_LINKS];
+    bool has_refusals = false;
 
     /* The room waits for this. */
     if (packet_send(socket, STR("r"), NULL, 0, 0) < 0 || confine() != 0)
         _exit(EXIT_FAILURE);
     for (;;) {
         bool is_connecting = false;
-        int inside = -1;
-        ssize_t got;
-        char byte;
 
         waits[0] = (struct pollfd){.fd = socket, .events = POLLIN};
         for (size_t i = 0; i < ROOM_MAX_LINKS; i++) {
             choose_waits(&links[i], &waits[1 + ENDS * i]);
             is_connecting = is_connecting || links[i].is_connecting;
         }
-        if (poll(waits, array_size(waits), is_connecting ? TICK_MS : -1) < 0 && errno != EINTR)
+        if (poll(waits, array_size(waits), is_connecting || has_refusals ? TICK_MS : -1) < 0 &&
+            errno != EINTR)
             _exit(EXIT_FAILURE);
         for (size_t i = 0; i < ROOM_MAX_LINKS; i++)
             if (links[i].is_used)
                 work(&links[i], &waits[1 + ENDS * i]);
-        if (waits[0].revents == 0)
-            continue;
-        got = packet_receive(socket, &byte, 1, &inside, 1, MSG_DONTWAIT);
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        if (waits[0].revents != 0 && !take_packet(socket, addresses))
             _exit(0); /* the room has ended */
-        if (inside >= 0)
-            add_link(inside, addresses);
+        has_refusals = report(reports);
     }
 }

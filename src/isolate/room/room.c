@@ -102,10 +102,11 @@ void room_post(struct room *room, struct parcel *parcel)
     post(room->keeper, room->socket, &room->outbox, parcel);
 }
 
+/* Takes over the descriptors. */
 static int ask_keeper(struct room_keeper *keeper, const struct room_ask *ask, struct str rest,
-                      int fd)
+                      const int *fds, size_t fd_count)
 {
-    struct parcel *parcel = parcel_new(ask, sizeof(*ask), rest, &fd, fd >= 0 ? 1 : 0);
+    struct parcel *parcel = parcel_new(ask, sizeof(*ask), rest, fds, fd_count);
 
     if (parcel == NULL)
         return ERR_NO_MEMORY;
@@ -146,13 +147,42 @@ static void free_outbox(struct list *outbox)
         parcel_free(list_entry(node, struct parcel, node));
 }
 
+static void close_refusals(struct room *room)
+{
+    if (room->refusals_watch != NULL)
+        ready_watch_free(steal_ptr(&room->refusals_watch));
+    if (room->refusals >= 0)
+        close(steal_fd(&room->refusals));
+}
+
+/* No more than its relay has to say at a time; the rest comes the next time. */
+static void on_refusals_ready(void *data)
+{
+    struct room *room = data;
+
+    for (unsigned i = 0; i < ROOM_REFUSALS && room->refusals >= 0; i++) {
+        struct room_refusal refusal;
+        const ssize_t got =
+            packet_receive(room->refusals, &refusal, sizeof(refusal), NULL, 0, MSG_DONTWAIT);
+
+        if (got < 0 && errno == EAGAIN)
+            return;
+        if (got == (ssize_t)sizeof(refusal) && (unsigned)refusal.kind < ROOM_REFUSALS)
+            room->on_refused(room->data, &refusal);
+        else
+            close_refusals(room); /* it has ended */
+    }
+}
+
 static void close_room(struct room *room)
 {
     list_remove(&room->node);
     free_outbox(&room->outbox);
+    close_refusals(room);
     if (room->watch != NULL)
         ready_watch_free(room->watch);
-    close(room->socket);
+    if (room->socket >= 0)
+        close(room->socket);
 }
 
 static void on_room_ready(void *data);
@@ -172,6 +202,7 @@ static void finish_room(struct room *room, const struct err *why)
 
     /* What it had still to say. */
     on_room_ready(room);
+    on_refusals_ready(room);
     err_set(&over, ERR_SESSION_OVER, "%s",
             why->code != 0 ? why->message : "the sandbox was stopped");
     room_file_end_all(room, &over);
@@ -258,7 +289,7 @@ static void on_room_ready(void *data)
         if (got != 0 && !room->keeper->has_died) {
             const struct room_ask ask = {.kind = ROOM_ASK_STOP, .number = room->number};
 
-            (void)ask_keeper(room->keeper, &ask, STR_EMPTY, -1);
+            (void)ask_keeper(room->keeper, &ask, STR_EMPTY, NULL, 0);
         }
         return;
     }
@@ -405,7 +436,7 @@ static int greet(struct room_keeper *keeper, const struct room_keeper_config *co
     int fd = -1;
 
     if (ask_keeper(keeper, &hello, (struct str){config->directory, strlen(config->directory) + 1},
-                   -1) < 0)
+                   NULL, 0) < 0)
         return err_set_plain(err, ERR_NO_MEMORY);
     if (poll(&wait, 1, HELLO_PATIENCE_MS) <= 0 ||
         packet_receive(keeper->socket, &answer, sizeof(answer), &fd, 1, 0) !=
@@ -535,6 +566,40 @@ static void copy_name(char out_name[ROOM_ID_BYTES], const char *name)
     memcpy(out_name, name, strlen(name));
 }
 
+static int open_pair(int *out_ours, int *out_theirs)
+{
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_from_errno(errno);
+    *out_ours = ends[0];
+    *out_theirs = ends[1];
+    return 0;
+}
+
+/* One for the first process and, with listed addresses, one for the relay; all or none of theirs.
+ */
+static int open_sockets(struct room *room, int theirs[ROOM_START_FDS], size_t *out_count)
+{
+    struct loop *loop = room->keeper->loop;
+    const bool has_relay = room->network == ROOM_NETWORK_LISTED && room->on_refused != NULL;
+    size_t count = 0;
+    int r = open_pair(&room->socket, &theirs[0]);
+
+    count += r == 0;
+    if (r == 0 && has_relay)
+        r = open_pair(&room->refusals, &theirs[1]);
+    count += r == 0 && has_relay;
+    if (r == 0)
+        r = ready_watch_new(loop, room->socket, on_room_ready, room, &room->watch);
+    if (r == 0 && has_relay)
+        r = ready_watch_new(loop, room->refusals, on_refusals_ready, room, &room->refusals_watch);
+    for (size_t i = 0; r < 0 && i < count; i++)
+        close(theirs[i]);
+    *out_count = count;
+    return r;
+}
+
 int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_started *done,
                void *data, struct err *err)
 {
@@ -549,7 +614,8 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
                            .is_build = plan->is_build};
     cleanup_free char(*layers)[ROOM_ID_BYTES] = NULL;
     cleanup_free struct room *room = NULL;
-    int ends[2];
+    int theirs[ROOM_START_FDS];
+    size_t their_count = 0;
     int r = check_alive(keeper, err);
 
     if (r < 0)
@@ -577,35 +643,31 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
             return err_set_field(err, ERR_INVALID_ARGUMENT, "layers", "not a valid layer");
         copy_name(layers[i], plan->layers[i]);
     }
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return err_set(err, err_from_errno(errno), "cannot create a socket pair: %s",
-                       err_errno_text(errno));
     *room = (struct room){.keeper = keeper,
                           .number = ++keeper->last_number,
-                          .socket = ends[0],
+                          .socket = -1,
                           .started = done,
                           .started_data = data,
                           .network = plan->network,
+                          .refusals = -1,
+                          .on_refused = plan->on_refused,
                           .on_end = plan->on_end,
                           .data = plan->data};
+    list_init(&room->node);
     list_init(&room->outbox);
     list_init(&room->execs);
     list_init(&room->files);
     list_init(&room->stops);
     ask.number = room->number;
     copy_name(ask.id, plan->id);
-    r = ready_watch_new(keeper->loop, room->socket, on_room_ready, room, &room->watch);
+    r = open_sockets(room, theirs, &their_count);
     if (r == 0)
         r = ask_keeper(keeper, &ask,
                        (struct str){(const char *)layers, plan->layer_count * sizeof(*layers)},
-                       ends[1]);
-    else
-        close(ends[1]);
+                       theirs, their_count);
     if (r < 0) {
-        if (room->watch != NULL)
-            ready_watch_free(room->watch);
-        close(ends[0]);
-        return err_set_plain(err, r);
+        close_room(room);
+        return err_set(err, r, "cannot start the sandbox: %s", err_text(r));
     }
     list_append(&keeper->rooms, &room->node);
     (void)steal_ptr(&room);
@@ -621,7 +683,7 @@ int room_stop(struct room *room, room_done *done, void *data)
     if (call == NULL)
         return ERR_NO_MEMORY;
     *call = (struct keeper_call){.done = done, .data = data};
-    r = ask_keeper(room->keeper, &ask, STR_EMPTY, -1);
+    r = ask_keeper(room->keeper, &ask, STR_EMPTY, NULL, 0);
     if (r < 0) {
         free(call);
         return r;
@@ -648,7 +710,7 @@ static int start_call(struct room_keeper *keeper, struct room_ask *ask,
         ask->call = call->number;
     else
         ask->number = call->number;
-    r = ask_keeper(keeper, ask, STR_EMPTY, -1);
+    r = ask_keeper(keeper, ask, STR_EMPTY, NULL, 0);
     if (r < 0) {
         free(call);
         return r;

@@ -45,6 +45,7 @@ enum {
     ROOM_PIPE_GRACE_MS = 250,
     ROOM_LEAST_DISK_BYTES = 16 << 20, /* for files that stay */
     ROOM_MAX_LINKS = 128,             /* connections to listed addresses at a time */
+    ROOM_REFUSAL_MS = 5000,           /* at least, from one refusal of a kind to the next */
 };
 
 #define ROOM_HOME         "/home/user"
@@ -123,6 +124,21 @@ enum room_network {
     ROOM_NETWORK_LISTED,
 };
 
+enum room_refusal_kind {
+    ROOM_REFUSED_ADDRESS, /* it is not on the list */
+    ROOM_REFUSED_OWN,     /* it is on the list, but this machine's own */
+    ROOM_REFUSED_MANY,    /* there are ROOM_MAX_LINKS connections */
+    ROOM_REFUSALS
+};
+
+/* Connections of a room with ROOM_NETWORK_LISTED that were refused. */
+struct room_refusal {
+    enum room_refusal_kind kind;
+    uint32_t count;              /* since the last one of this kind; more may have gone uncounted */
+    uint8_t ip[IPLIST_IP_BYTES]; /* of the last one of them, IPv4 mapped */
+    uint16_t port;
+};
+
 struct room_plan {
     const char *id;
     /* Names below layers/, the lowest first; each is what room_freeze() has made, or the first one
@@ -148,6 +164,8 @@ struct room_plan {
     bool is_in_memory;
     /* Its root (room_command.is_root) may change /usr, for steps of an image; a little slower. */
     bool is_build;
+    /* The first of a kind at once, others together after ROOM_REFUSAL_MS. May be NULL. */
+    void (*on_refused)(void *data, const struct room_refusal *refusal);
     /* Its processes have ended, by themselves or by room_stop(): the handle is invalid then. */
     void (*on_end)(void *data, const struct err *why);
     void *data;

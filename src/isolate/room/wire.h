@@ -21,7 +21,11 @@ enum {
 
 enum room_ask_kind {
     ROOM_ASK_HELLO, /* followed by the directory */
-    ROOM_ASK_START, /* followed by names of layers, each of ROOM_ID_BYTES; with the room's socket */
+    /*
+     * Followed by names of layers, each of ROOM_ID_BYTES. With the room's socket, and one for
+     * refusals if it has listed addresses.
+     */
+    ROOM_ASK_START,
     ROOM_ASK_STOP,
     ROOM_ASK_DELETE,
     ROOM_ASK_FREEZE,
@@ -29,6 +33,8 @@ enum room_ask_kind {
     ROOM_ASK_LIST,
     ROOM_ASK_USAGE,
 };
+
+enum { ROOM_START_FDS = 2 };
 
 struct room_ask {
     enum room_ask_kind kind;

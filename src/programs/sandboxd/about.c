@@ -34,6 +34,10 @@ void about_metrics(const struct api_call *call)
                    "# HELP gatehouse_executions_total Commands run since the start.\n"
                    "# TYPE gatehouse_executions_total counter\n"
                    "gatehouse_executions_total %llu\n"
+                   "# HELP gatehouse_refused_connections_total Connections that network policies "
+                   "refused.\n"
+                   "# TYPE gatehouse_refused_connections_total counter\n"
+                   "gatehouse_refused_connections_total %llu\n"
                    "# HELP gatehouse_executions_kept Executions whose events are kept.\n"
                    "# TYPE gatehouse_executions_kept gauge\n"
                    "gatehouse_executions_kept %zu\n"
@@ -42,7 +46,8 @@ void about_metrics(const struct api_call *call)
                    "gatehouse_history_bytes %zu\n",
                    running, service->sandboxes.count - running,
                    (unsigned long long)service->created, (unsigned long long)service->executed,
-                   service->executions.count, service->history_bytes) < 0) {
+                   (unsigned long long)service->refused, service->executions.count,
+                   service->history_bytes) < 0) {
         call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
         return;
     }

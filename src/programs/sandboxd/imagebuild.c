@@ -687,6 +687,13 @@ static void on_started(void *data, const struct err *err, struct room *room,
         run_step(build);
 }
 
+static void on_refused(void *data, const struct room_refusal *refusal)
+{
+    const struct build *build = data;
+
+    service_note_refusal(build->images->service, "image", build->key, refusal);
+}
+
 static void start_room(struct build *build)
 {
     struct service *service = build->images->service;
@@ -697,6 +704,7 @@ static void start_room(struct build *build)
                                                                  : service->config.build_network,
                              .addresses = &build->network,
                              .is_build = true,
+                             .on_refused = on_refused,
                              .on_end = on_room_end,
                              .data = build};
     struct err err = ERR_INIT;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/sandboxd/network.h"
 
+#include <string.h>
+
 #include "base/err.h"
+#include "net/address.h"
 
 static const char *const names[] = {"allowed_ips", "denied_ips"};
 
@@ -104,4 +107,22 @@ int network_write_text(struct buf *out, const struct iplist *list)
             r = buf_printf(out, "%s%s", out->len > 0 ? "," : "", text);
     }
     return r;
+}
+
+void network_log_refusal(const struct log *log, const char *whose, const char *id,
+                         const struct room_refusal *refusal)
+{
+    static const char *const reasons[ROOM_REFUSALS] = {
+        [ROOM_REFUSED_ADDRESS] = "not in the network policy",
+        [ROOM_REFUSED_OWN] = "an address of this machine",
+        [ROOM_REFUSED_MANY] = "too many connections at a time",
+    };
+    struct address address = {.port = refusal->port, .is_ip = true};
+    char text[ADDRESS_TEXT_BYTES];
+
+    memcpy(address.ip, refusal->ip, sizeof(address.ip));
+    address_format(&address, text);
+    log_write(log, LOG_WARN, "connections were refused", LOG_TEXT(whose, id),
+              LOG_TEXT("reason", reasons[refusal->kind]), LOG_INT("count", refusal->count),
+              LOG_TEXT("last", text));
 }

@@ -7,6 +7,8 @@
 #include "base/iplist.h"
 #include "base/json.h"
 #include "base/jsonwrite.h"
+#include "base/log.h"
+#include "isolate/room/room.h"
 
 /*
  * Reads {"allowed_ips": […], "denied_ips": […]}, which may be missing; without allowed ones there
@@ -21,5 +23,9 @@ const char *network_read_text(struct str text, struct iplist *out_list);
 void network_write(struct json_writer *json, const struct iplist *list);
 /* Only the allowed ones. */
 int network_write_text(struct buf *out, const struct iplist *list);
+
+/* A line about connections that were refused. */
+void network_log_refusal(const struct log *log, const char *whose, const char *id,
+                         const struct room_refusal *refusal);
 
 #endif

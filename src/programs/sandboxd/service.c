@@ -9,6 +9,7 @@
 #include "programs/sandboxd/details.h"
 #include "programs/sandboxd/executions.h"
 #include "programs/sandboxd/images.h"
+#include "programs/sandboxd/network.h"
 
 enum {
     MOST_SANDBOXES = 1 << 20, /* also stopped ones */
@@ -342,6 +343,20 @@ static void on_started(void *data, const struct err *err, struct room *room,
         stop(sandbox);
 }
 
+void service_note_refusal(struct service *service, const char *whose, const char *id,
+                          const struct room_refusal *refusal)
+{
+    service->refused += refusal->count;
+    network_log_refusal(service->config.log, whose, id, refusal);
+}
+
+static void on_refused(void *data, const struct room_refusal *refusal)
+{
+    const struct sandbox *sandbox = data;
+
+    service_note_refusal(sandbox->service, "sandbox", sandbox->record.id, refusal);
+}
+
 static void start(struct sandbox *sandbox)
 {
     struct service *service = sandbox->service;
@@ -356,6 +371,7 @@ static void start(struct sandbox *sandbox)
         .processes = (unsigned)sandbox->record.pids_max,
         .disk_bytes = service->config.disk_bytes,
         .is_in_memory = service->config.is_in_memory,
+        .on_refused = on_refused,
         .on_end = on_room_end,
         .data = sandbox,
     };

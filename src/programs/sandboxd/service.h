@@ -65,6 +65,7 @@ struct service {
     bool is_stopping;
     uint64_t created; /* for the metrics */
     uint64_t executed;
+    uint64_t refused; /* connections, by network policies */
 };
 
 struct sandbox {
@@ -106,6 +107,10 @@ void service_close(struct service *service);
 void service_done(struct service *service);
 /* The keeper has died: nothing runs. */
 void service_lost_keeper(struct service *service);
+
+/* Logs and counts connections that were refused; `whose` is "sandbox" or "image". */
+void service_note_refusal(struct service *service, const char *whose, const char *id,
+                          const struct room_refusal *refusal);
 
 size_t service_count_of(const struct service *service, const char *owner);
 /* NULL if there is none, or if it is another's. */
