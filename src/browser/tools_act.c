@@ -276,9 +276,9 @@ static int click(struct browser_task *call, const struct json_value *target, int
         if (r < 0)
             return r;
         call_hold(call);
+        /* Before the events: the page would answer it only after the frame that they cause. */
+        (void)script_begin(call, &place, "outcome", &asked, NULL, "{\"clicks\":%d}", count);
         r = begin_clicks(call, out_point->x, out_point->y, count, &clicks, err);
-        if (r == 0)
-            (void)script_begin(call, &place, "outcome", &asked, NULL, "{\"clicks\":%d}", count);
         call_release(call);
         if (asked != NULL)
             hit = guard_outcome(call, &place, &clicks, asked);

@@ -251,7 +251,7 @@ async function prepare(options) {
     const found = findTarget(options.target);
     const element = kind === "upload" ? fileInputOf(found) : found;
     if (!force) requireUsable(element, kind);
-    const result = { ref: refOf(element), label: labelOf(element), kind };
+    const result = { ref: refOf(element) };
     if (kind === "upload") return result;
     result.scrolled = bringIntoView(element);
     if (!force) await requireStill(element, deadline);
@@ -320,7 +320,8 @@ function watchEvent(event) {
   if (outcomeOfGuard === null) {
     const element = guarded.deref();
     const hit = eventPath(event)[0];
-    const isHit = element !== undefined && hit instanceof Element && reaches(deepElementAt(event.clientX, event.clientY) ?? hit, element);
+    // What is at the point matters only if the event goes elsewhere at first sight: into a closed shadow root, say.
+    const isHit = element !== undefined && hit instanceof Element && (reaches(hit, element) || reaches(deepElementAt(event.clientX, event.clientY), element));
     outcomeOfGuard = isHit ? { hit: true } : { hit: false, element: hit instanceof Element ? new WeakRef(meaningful(hit)) : undefined };
   }
   if (event.type === "pointerup" && ++releases === waiting?.clicks) endSoon(waiting);
