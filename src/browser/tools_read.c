@@ -352,9 +352,8 @@ int tool_evaluate(struct browser_task *call, struct err *err)
 
     mark_now(call->page, &mark);
     r = ask(call, call->page->session, "Runtime.evaluate", &answer, err,
-            "{\"expression\":%s,\"returnByValue\":true,\"awaitPromise\":true,"
-            "\"userGesture\":%b,\"allowUnsafeEvalBlockedByCSP\":true}",
-            code, may_act(code));
+            "{\"expression\":%s,\"returnByValue\":true,\"awaitPromise\":true%r}", code,
+            may_act(code) ? STR(",\"userGesture\":true") : STR_EMPTY);
     if (r == ERR_CANCELLED && call->page->dialog.is_open)
         return add_outcome(call, &mark, false, err);
     if (r < 0)
