@@ -387,9 +387,12 @@ int script(struct browser_task *call, const struct place *place, const char *nam
            struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
            const char *pattern, ...);
 
-/* Begins to call it, for whoever looks at the answer himself. */
+/* The same in two steps. Whoever looks at the answer himself takes the first one only. */
 int script_begin(struct browser_task *call, const struct place *place, const char *name,
                  struct cdp_command **out_command, struct err *err, const char *pattern, ...);
+int script_end(struct browser_task *call, struct cdp_command *command, int64_t ms,
+               struct cdp_answer *out_answer, const struct json_value **out_result,
+               struct err *err);
 /* What a script evaluated to; NULL: nothing. */
 const struct json_value *value_of(const struct cdp_answer *answer);
 

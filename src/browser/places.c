@@ -208,22 +208,14 @@ int script_begin(struct browser_task *call, const struct place *place, const cha
     return r;
 }
 
-int script(struct browser_task *call, const struct place *place, const char *name, int64_t ms,
-           struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
-           const char *pattern, ...)
+int script_end(struct browser_task *call, struct cdp_command *command, int64_t ms,
+               struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
-    struct cdp_command *command;
     const struct json_value *result;
     const struct json_value *error;
-    va_list values;
-    int r;
+    int r = await(call, command, ms + SCRIPT_SLACK_MS, &answer, err);
 
-    va_start(values, pattern);
-    r = script_list(call, place, name, &command, err, pattern, values);
-    va_end(values);
-    if (r == 0)
-        r = await(call, command, ms + SCRIPT_SLACK_MS, &answer, err);
     if (r < 0)
         return r;
     if (json_get(answer.result, STR("exceptionDetails")) != NULL)
@@ -243,6 +235,20 @@ int script(struct browser_task *call, const struct place *place, const char *nam
     *out_answer = answer;
     answer = (struct cdp_answer)CDP_ANSWER_INIT;
     return 0;
+}
+
+int script(struct browser_task *call, const struct place *place, const char *name, int64_t ms,
+           struct cdp_answer *out_answer, const struct json_value **out_result, struct err *err,
+           const char *pattern, ...)
+{
+    struct cdp_command *command;
+    va_list values;
+    int r;
+
+    va_start(values, pattern);
+    r = script_list(call, place, name, &command, err, pattern, values);
+    va_end(values);
+    return r == 0 ? script_end(call, command, ms, out_answer, out_result, err) : r;
 }
 
 /* ---- waiting ---- */

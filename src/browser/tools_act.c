@@ -88,12 +88,17 @@ static int to_page(struct browser_task *call, const struct place *place, struct 
     return 0;
 }
 
-static int prepare(struct browser_task *call, const struct json_value *target, const char *kind,
-                   bool is_guarded, struct place *out_place, struct point *out_point,
-                   struct err *err)
+/*
+ * With `out_asked`, the point is guarded for so many clicks, and the page is asked already what
+ * they will hit: behind their events, it would often answer only after the frame that they cause.
+ */
+static int find_point(struct browser_task *call, const struct json_value *target, const char *kind,
+                      int64_t clicks, struct place *out_place, struct point *out_point,
+                      struct cdp_command **out_asked, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *result;
+    struct cdp_command *command;
     int64_t ms = whole_of(call->arguments, "timeoutMs", ACTION_MS);
     int r = place_of_target(call, target, out_place, err);
     char prefix[24];
@@ -101,15 +106,27 @@ static int prepare(struct browser_task *call, const struct json_value *target, c
     if (r < 0)
         return r;
     place_prefix(call, out_place, prefix);
-    r = script(call, out_place, "prepare", ms, &answer, &result, err,
-               "{\"target\":%v,\"kind\":%z,\"timeoutMs\":%d,\"guard\":%b,\"force\":%b}", target,
-               kind, ms, is_guarded, flag_of(call->arguments, "force"));
+    call_hold(call);
+    r = script_begin(call, out_place, "prepare", &command, err,
+                     "{\"target\":%v,\"kind\":%z,\"timeoutMs\":%d,\"guard\":%b,\"force\":%b}",
+                     target, kind, ms, out_asked != NULL, flag_of(call->arguments, "force"));
+    if (r == 0 && out_asked != NULL)
+        (void)script_begin(call, out_place, "outcome", out_asked, NULL, "{\"clicks\":%d}", clicks);
+    call_release(call);
+    if (r == 0)
+        r = script_end(call, command, ms, &answer, &result, err);
     if (r < 0)
         return r;
     out_point->x = number_of(result, "x", 0);
     out_point->y = number_of(result, "y", 0);
     COPY(out_point->ref, text_of(result, "ref"));
     return to_page(call, out_place, out_point, err);
+}
+
+static int prepare(struct browser_task *call, const struct json_value *target, const char *kind,
+                   struct place *out_place, struct point *out_point, struct err *err)
+{
+    return find_point(call, target, kind, 0, out_place, out_point, NULL, err);
 }
 
 /* ---- the mouse ---- */
@@ -271,13 +288,13 @@ static int click(struct browser_task *call, const struct json_value *target, int
         enum hit hit = HIT_UNKNOWN;
         struct clicks clicks;
         struct place place;
-        int r = prepare(call, target, "click", true, &place, out_point, err);
+        int r = find_point(call, target, "click", count, &place, out_point, &asked, err);
 
+        if (r < 0 && asked != NULL)
+            cdp_forget(call->link->cdp, asked);
         if (r < 0)
             return r;
         call_hold(call);
-        /* Before the events: the page would answer it only after the frame that they cause. */
-        (void)script_begin(call, &place, "outcome", &asked, NULL, "{\"clicks\":%d}", count);
         r = begin_clicks(call, out_point->x, out_point->y, count, &clicks, err);
         call_release(call);
         if (asked != NULL)
@@ -353,8 +370,7 @@ int tool_hover(struct browser_task *call, struct err *err)
     int r;
 
     mark_now(call->page, &mark);
-    r = prepare(call, json_get(call->arguments, STR("element")), "hover", false, &place, &point,
-                err);
+    r = prepare(call, json_get(call->arguments, STR("element")), "hover", &place, &point, err);
     if (r == 0)
         r = mouse(call, "mouseMoved", point.x, point.y, "none", 0, 0, 0, err);
     return r == 0 ? finish(call, &mark, "hovered", point.ref, err) : r;
@@ -399,7 +415,7 @@ static int drag(struct browser_task *call, const struct point *from,
     if (r == 0)
         r = mouse(call, "mouseMoved", from->x + 4, from->y + 4, "left", 1, 0, 0, err);
     if (r == 0)
-        r = prepare(call, target, "drop", false, &place, &to, err);
+        r = prepare(call, target, "drop", &place, &to, err);
     if (r == 0)
         r = move_held(call, from, &to, err);
     if (r == 0 && call->page->drag != NULL) {
@@ -430,8 +446,7 @@ int tool_drag(struct browser_task *call, struct err *err)
     call->page->drag = NULL;
     r = ask(call, call->page->session, "Input.setInterceptDrags", NULL, err, "{\"enabled\":true}");
     if (r == 0)
-        r = prepare(call, json_get(call->arguments, STR("from")), "drag", false, &place, &from,
-                    err);
+        r = prepare(call, json_get(call->arguments, STR("from")), "drag", &place, &from, err);
     if (r == 0)
         r = drag(call, &from, json_get(call->arguments, STR("to")), err);
     if (!call->page->is_closed)
@@ -593,7 +608,7 @@ static int focus(struct browser_task *call, const struct json_value *target, boo
     const struct json_value *result;
     struct place place;
     struct point point = {0};
-    int r = prepare(call, target, "fill", false, &place, &point, err);
+    int r = prepare(call, target, "fill", &place, &point, err);
 
     if (r == 0)
         r = script(call, &place, "focus", ACTION_MS, &answer, &result, err,
@@ -639,7 +654,7 @@ static int select_values(struct browser_task *call, const struct json_value *tar
     const struct json_value *result;
     struct place place;
     struct point point;
-    int r = prepare(call, target, "select", false, &place, &point, err);
+    int r = prepare(call, target, "select", &place, &point, err);
 
     if (r == 0)
         r = script(call, &place, "select", ACTION_MS, &answer, &result, err,

@@ -400,6 +400,12 @@ const cases = {
     await page.click(await prepared());
     assert.deepEqual(await page.run("outcome", { clicks: 1 }), { hit: true });
     assert.deepEqual(await page.run("outcome"), { hit: null }, "the guard is gone");
+    // Together with the point, which is found later.
+    const late = page.run("prepare", { target: { selector: "#soon" }, kind: "click", guard: true, timeoutMs: PATIENCE });
+    const asked = page.run("outcome", { clicks: 1 });
+    await page.page.evaluate(() => { document.getElementById("soon").disabled = false; });
+    await page.click(await late);
+    assert.deepEqual(await asked, { hit: true });
     // The second of two is waited for.
     await prepared();
     let isOver = false;

@@ -16,6 +16,10 @@ const nextFrame = () => new Promise((resolve) => {
   });
 });
 
+// A page at rest draws as soon as there is something to draw, before it does anything else, and then not before the next
+// tick of the display. It draws while the answer is on its way, so that it goes on at once after the click.
+const drawNow = () => {};
+
 // In a task of its own, before the next frame.
 const soon = (work) => scheduler.postTask(work, { priority: "user-blocking" });
 
@@ -247,6 +251,7 @@ async function prepare(options) {
   const timeoutMs = timeoutOf(options);
   const deadline = performance.now() + timeoutMs;
   disarm();
+  if (options.guard) requestAnimationFrame(drawNow);
   return until(force ? 0 : timeoutMs, async () => {
     const found = findTarget(options.target);
     const element = kind === "upload" ? fileInputOf(found) : found;
