@@ -28,6 +28,11 @@ struct loop {
     uv_idle_t idle;
     struct list deferred;
 
+    /* loop.c: active while a task waits for the end of the turn, before and after libuv waits. */
+    uv_prepare_t before;
+    uv_check_t after;
+    struct list ending;
+
     /* timer.c: the only libuv timer, and our heap. */
     uv_timer_t wakeup;
     int64_t wakeup_due_ms; /* INT64_MAX if not armed */

@@ -38,6 +38,28 @@ static void run_deferred(uv_idle_t *idle)
         uv_idle_stop(idle);
 }
 
+static void run_ending(struct loop *loop)
+{
+    while (!list_is_empty(&loop->ending)) {
+        struct loop_task *task = list_entry(loop->ending.next, struct loop_task, node);
+
+        list_remove(&task->node);
+        task->run(task->data);
+    }
+    uv_prepare_stop(&loop->before);
+    uv_check_stop(&loop->after);
+}
+
+static void on_before(uv_prepare_t *before)
+{
+    run_ending(before->data);
+}
+
+static void on_after(uv_check_t *after)
+{
+    run_ending(after->data);
+}
+
 int loop_new(const struct clock *clock, struct loop **out_loop)
 {
     cleanup_free struct loop *loop = calloc(1, sizeof(*loop));
@@ -53,16 +75,21 @@ int loop_new(const struct clock *clock, struct loop **out_loop)
         uv_loop_close(&loop->uv);
         return loop_error(r);
     }
-    /* These two only fill in the handle. */
+    /* These only fill in the handle. */
     uv_idle_init(&loop->uv, &loop->idle);
+    uv_prepare_init(&loop->uv, &loop->before);
+    uv_check_init(&loop->uv, &loop->after);
     uv_timer_init(&loop->uv, &loop->wakeup);
 
     loop->clock = clock;
     loop->sigchld.data = loop;
     loop->idle.data = loop;
+    loop->before.data = loop;
+    loop->after.data = loop;
     loop->wakeup.data = loop;
     loop->wakeup_due_ms = INT64_MAX;
     list_init(&loop->deferred);
+    list_init(&loop->ending);
     list_init(&loop->children);
     loop_task_init(&loop->reap, child_reap, loop);
     *out_loop = steal_ptr(&loop);
@@ -75,6 +102,7 @@ void loop_free(struct loop *loop)
 
     if (loop == NULL)
         return;
+    run_ending(loop); /* connections that were closed in this turn have a place there */
     assert(loop->timer_root == NULL && "a timer was left started on the loop");
     assert(list_is_empty(&loop->children) && "a child is still watched on the loop");
     loop_task_cancel(&loop->reap);
@@ -82,6 +110,8 @@ void loop_free(struct loop *loop)
 
     close_handle((uv_handle_t *)&loop->sigchld);
     close_handle((uv_handle_t *)&loop->idle);
+    close_handle((uv_handle_t *)&loop->before);
+    close_handle((uv_handle_t *)&loop->after);
     close_handle((uv_handle_t *)&loop->wakeup);
     uv_walk(&loop->uv, assert_closing, NULL);
     /* Nothing is open, so this only lets the closing handles say goodbye. */
@@ -156,6 +186,15 @@ void loop_defer(struct loop *loop, struct loop_task *task)
         return;
     list_append(&loop->deferred, &task->node);
     uv_idle_start(&loop->idle, run_deferred);
+}
+
+void loop_end_turn(struct loop *loop, struct loop_task *task)
+{
+    if (!list_is_empty(&task->node))
+        return;
+    list_append(&loop->ending, &task->node);
+    uv_prepare_start(&loop->before, on_before);
+    uv_check_start(&loop->after, on_after);
 }
 
 void loop_task_cancel(struct loop_task *task)

@@ -62,6 +62,12 @@ void loop_task_init(struct loop_task *task, void (*run)(void *data), void *data)
 /* A waiting task keeps its place. */
 void loop_defer(struct loop *loop, struct loop_task *task);
 
+/*
+ * Like loop_defer(), but before the loop waits again: when all events that it has were handled.
+ * What the task itself puts here runs as well.
+ */
+void loop_end_turn(struct loop *loop, struct loop_task *task);
+
 /* Required before the owner is freed; does nothing if the task does not wait. */
 void loop_task_cancel(struct loop_task *task);
 

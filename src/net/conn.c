@@ -12,9 +12,26 @@
 #include "base/checked.h"
 #include "base/err.h"
 
+/* A smaller limit is kept to exactly: what waits for the end of the turn is not counted. */
+enum { UNCOUNTED_MIN_BYTES = 8 * CONN_QUEUE_BYTES };
+
+/* What is sent when the turn ends. */
+struct queued {
+    struct conn *conn; /* NULL: it was closed */
+    size_t at;         /* in the queue's bytes */
+    size_t len;        /* 0: it was written, or failed */
+};
+
 struct conn_space {
     size_t references;
     size_t kept_bytes; /* of all its connections */
+    struct loop *loop; /* of the connections */
+    struct loop_task end_turn;
+    struct queued queue[CONN_QUEUE_SENDS];
+    size_t queue_count;
+    size_t queue_written; /* of these, for now */
+    size_t queue_bytes;   /* of the others */
+    char queue_space[CONN_QUEUE_BYTES];
     char bytes[CONN_READ_BYTES];
 };
 
@@ -29,6 +46,8 @@ struct conn_kept {
     struct buf waiting;
 };
 
+static void on_turn_end(void *data);
+
 int conn_space_new(struct conn_space **out_space)
 {
     struct conn_space *space = malloc(sizeof(*space));
@@ -39,6 +58,11 @@ int conn_space_new(struct conn_space **out_space)
     signal(SIGPIPE, SIG_IGN);
     space->references = 1;
     space->kept_bytes = 0;
+    space->loop = NULL;
+    space->queue_count = 0;
+    space->queue_written = 0;
+    space->queue_bytes = 0;
+    loop_task_init(&space->end_turn, on_turn_end, space);
     *out_space = space;
     return 0;
 }
@@ -51,8 +75,10 @@ struct conn_space *conn_space_ref(struct conn_space *space)
 
 void conn_space_unref(struct conn_space *space)
 {
-    if (space != NULL && --space->references == 0)
-        free(space);
+    if (space == NULL || --space->references > 0)
+        return;
+    loop_task_cancel(&space->end_turn);
+    free(space);
 }
 
 size_t conn_space_kept(const struct conn_space *space)
@@ -243,7 +269,7 @@ static int keep(struct conn *conn, const struct str *parts, size_t count, size_t
 }
 
 /* Writes to the socket itself. A failure in the middle leaves an unusable stream. */
-static int send_wire(struct conn *conn, const struct str *parts, size_t count)
+static int send_now(struct conn *conn, const struct str *parts, size_t count)
 {
     uv_buf_t bufs[CONN_MAX_PARTS];
     int sent = 0;
@@ -271,12 +297,126 @@ static int send_wire(struct conn *conn, const struct str *parts, size_t count)
     return r;
 }
 
+/* ---- the queue of a turn ---- */
+
+static void write_queued(struct conn_space *space, struct queued *queued)
+{
+    const struct str bytes = {space->queue_space + queued->at, queued->len};
+
+    queued->len = 0;
+    if (queued->conn != NULL && bytes.len > 0 && !queued->conn->is_broken)
+        (void)send_now(queued->conn, &bytes, 1);
+}
+
+static void write_queue(struct conn_space *space)
+{
+    while (space->queue_written < space->queue_count)
+        write_queued(space, &space->queue[space->queue_written++]);
+    space->queue_bytes = 0;
+}
+
+void conn_flush(struct conn *conn)
+{
+    struct conn_space *space = conn->space;
+
+    if (!conn->is_queued)
+        return;
+    conn->is_queued = false;
+    for (size_t i = 0; i < space->queue_count; i++)
+        if (space->queue[i].conn == conn) {
+            write_queued(space, &space->queue[i]);
+            space->queue[i].conn = NULL;
+        }
+}
+
+/* A connection that has failed, or could not write all: not told from inside a call. */
+static void tell_written(struct conn *conn)
+{
+    if (conn == NULL || (!conn->is_broken && conn->kept == NULL))
+        return;
+    conn_flush(conn); /* it is told once */
+    if (conn->is_broken) {
+        conn->is_broken = false; /* for tell_end(), which says so */
+        tell_end(conn, ERR_IO);
+    } else {
+        conn->events->on_kept(conn);
+    }
+}
+
+static void on_turn_end(void *data)
+{
+    struct conn_space *space = conn_space_ref(data);
+    size_t told = 0;
+
+    while (told < space->queue_count) { /* those that are told may send */
+        write_queue(space);
+        while (told < space->queue_written)
+            tell_written(space->queue[told++].conn);
+    }
+    for (size_t i = 0; i < space->queue_count; i++)
+        if (space->queue[i].conn != NULL)
+            space->queue[i].conn->is_queued = false;
+    space->queue_count = 0;
+    space->queue_written = 0;
+    space->queue_bytes = 0;
+    conn_space_unref(space);
+}
+
+/* NULL: it must not wait, because there is no place, or because of what was written. */
+static struct queued *place_in_queue(struct conn *conn, size_t len)
+{
+    struct conn_space *space = conn->space;
+    struct queued *queued;
+
+    if (space->queue_bytes + len > CONN_QUEUE_BYTES) {
+        write_queue(space);
+        if (conn->kept != NULL || conn->is_broken)
+            return NULL;
+    }
+    if (space->queue_written < space->queue_count) {
+        queued = &space->queue[space->queue_count - 1];
+        if (queued->conn == conn)
+            return queued;
+    }
+    if (space->queue_count == CONN_QUEUE_SENDS)
+        return NULL;
+    loop_end_turn(space->loop, &space->end_turn);
+    queued = &space->queue[space->queue_count++];
+    *queued = (struct queued){.conn = conn, .at = space->queue_bytes};
+    conn->is_queued = true;
+    return queued;
+}
+
+/* At the end of the turn if that can wait. */
+static int send_wire(struct conn *conn, const struct str *parts, size_t count)
+{
+    struct conn_space *space = conn->space;
+    size_t len = total_of(parts, count);
+    struct queued *queued = NULL;
+
+    if (conn->kept == NULL && conn->events->on_kept != NULL && len <= CONN_QUEUED_MAX_BYTES)
+        queued = place_in_queue(conn, len);
+    if (queued == NULL) {
+        if (conn->kept == NULL)
+            conn_flush(conn);
+        return conn->is_broken ? ERR_IO : send_now(conn, parts, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(space->queue_space + space->queue_bytes, parts[i].ptr, parts[i].len);
+        space->queue_bytes += parts[i].len;
+    }
+    queued->len += len;
+    return 0;
+}
+
 int conn_send(struct conn *conn, const struct str *parts, size_t count)
 {
     size_t total;
 
     if (conn->is_closing || conn->is_broken || conn->has_shut || conn->wants_shut)
         return ERR_IO;
+    if (conn->max_kept < UNCOUNTED_MIN_BYTES)
+        conn_flush(conn);
     /* Asked before anything goes out, so that the answer does not hang on the peer's speed. */
     if (!checked_add(conn_kept(conn), total_of(parts, count), &total) || total > conn->max_kept)
         return ERR_TOO_LARGE;
@@ -298,6 +438,7 @@ void conn_shut(struct conn *conn)
         return;
     if (conn->filter != NULL)
         conn->filter->ops->close(conn->filter);
+    conn_flush(conn);
     if (conn->kept == NULL)
         shut_now(conn);
     else
@@ -379,6 +520,8 @@ int conn_init(struct conn *conn, struct loop *loop, struct conn_space *space, in
     conn->is_closing = false;
     conn->has_shut = false;
     conn->wants_shut = false;
+    conn->is_queued = false;
+    space->loop = loop;
     r = domain == AF_UNIX ? uv_pipe_open(&conn->pipe, fd) : uv_tcp_open(&conn->tcp, fd);
     if (r < 0) {
         /* The handle is on the loop already: it is closed like any other, and the owner is told. */
@@ -403,6 +546,7 @@ void conn_close(struct conn *conn)
 {
     if (conn->is_closing)
         return;
+    conn_flush(conn);
     conn->is_closing = true;
     conn->is_reading = false;
     uv_close(&conn->handle, on_handle_closed);

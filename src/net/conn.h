@@ -5,6 +5,9 @@
  * kept up to a limit, in memory that exists only meanwhile: an idle connection holds its handle and
  * little else. The owner interprets the bytes.
  *
+ * What is sent in one turn of the loop may wait for its end: then all peers are written to, one
+ * right after the other, which wakes a process with many of them once instead of again and again.
+ *
  * Callbacks never come from inside a call, except those caused by a filter; conn_close() is allowed
  * in each of them, and after it only on_closed follows.
  */
@@ -23,7 +26,10 @@
 
 enum {
     CONN_READ_BYTES = 64 << 10,
-    CONN_MAX_PARTS = 16, /* of one send */
+    CONN_MAX_PARTS = 16,          /* of one send */
+    CONN_QUEUE_BYTES = 128 << 10, /* of all sends of a turn */
+    CONN_QUEUE_SENDS = 256,
+    CONN_QUEUED_MAX_BYTES = 16 << 10, /* of one; larger ones do not wait */
 };
 
 struct conn;
@@ -39,6 +45,11 @@ struct conn_events {
     void (*on_ready)(struct conn *conn);
     /* All kept bytes were taken by the system. */
     void (*on_drained)(struct conn *conn);
+    /*
+     * Bytes are kept after all, which conn_kept() did not tell after the send. If it is NULL, sends
+     * do not wait for the end of the turn.
+     */
+    void (*on_kept)(struct conn *conn);
     /* Called last: the owner's memory may be freed. */
     void (*on_closed)(struct conn *conn);
 };
@@ -75,6 +86,7 @@ struct conn {
     bool is_closing : 1; /* only on_closed follows */
     bool has_shut : 1;   /* we send no more */
     bool wants_shut : 1; /* shut down once nothing is kept */
+    bool is_queued : 1;  /* in the space's queue */
 };
 
 /*
@@ -104,7 +116,10 @@ void conn_resume(struct conn *conn);
  */
 int conn_send(struct conn *conn, const struct str *parts, size_t count);
 
-/* Bytes not yet taken by the system. */
+/* Writes what waits for the end of the turn; conn_kept() tells what is left. */
+void conn_flush(struct conn *conn);
+
+/* Bytes not yet taken by the system, except for those that wait for the end of the turn. */
 size_t conn_kept(const struct conn *conn);
 
 /* Shuts down sending after the kept bytes; the peer may go on sending. */

@@ -187,6 +187,7 @@ bool http_fixture_send(struct http_fixture *fixture, int fd, struct str bytes)
 
 bool http_fixture_receive(struct http_fixture *fixture, int fd, struct buf *out)
 {
+    http_fixture_turn(fixture); /* what a test has sent waits for the end of the turn */
     while (true) {
         ssize_t got;
 

@@ -167,6 +167,7 @@ void httpconn_end(struct exchange *exchange)
     if (exchange->state == EXCHANGE_CLOSED)
         return;
     write_log(exchange, true);
+    conn_flush(conn);
     if (conn->is_broken || (conn->has_ended && conn_kept(conn) == 0)) {
         httpconn_cut(exchange);
         return;
@@ -267,6 +268,8 @@ static void finish(struct exchange *exchange)
     free(exchange->target);
     exchange->target = NULL;
     exchange->events = NULL;
+    if (exchange->conn.has_ended)
+        conn_flush(&exchange->conn);
     if (!exchange->keeps_alive || exchange->conn.is_broken)
         httpconn_end(exchange);
     else if (conn_kept(&exchange->conn) > 0)
@@ -467,10 +470,35 @@ static void on_bytes(struct conn *conn, struct str bytes)
     look_after(exchange);
 }
 
+/* As if the send itself had left something. */
+static void on_kept(struct conn *conn)
+{
+    struct exchange *exchange = exchange_of(conn);
+
+    switch (exchange->state) {
+    case EXCHANGE_IDLE:
+        enter(exchange, EXCHANGE_FLUSH);
+        break;
+    case EXCHANGE_HANDLED:
+    case EXCHANGE_RAW:
+        httpconn_after_write(exchange);
+        break;
+    case EXCHANGE_HEAD:
+    case EXCHANGE_BODY:
+    case EXCHANGE_FLUSH:
+    case EXCHANGE_LINGER:
+    case EXCHANGE_CLOSED:
+        break;
+    }
+}
+
 static void on_end(struct conn *conn, int error)
 {
     struct exchange *exchange = exchange_of(conn);
 
+    conn_flush(conn);
+    if (conn->kept != NULL)
+        on_kept(conn);
     /*
      * A client that closes and one that only stops sending look the same. Handlers with on_gone
      * take it for the first; for the others the answer is still written.
@@ -519,8 +547,11 @@ static void on_closed(struct conn *conn)
     destroy_if_done(exchange);
 }
 
-static const struct conn_events CONN_EVENTS = {
-    .on_bytes = on_bytes, .on_end = on_end, .on_drained = on_drained, .on_closed = on_closed};
+static const struct conn_events CONN_EVENTS = {.on_bytes = on_bytes,
+                                               .on_end = on_end,
+                                               .on_drained = on_drained,
+                                               .on_kept = on_kept,
+                                               .on_closed = on_closed};
 
 /* ---- time ---- */
 

@@ -10,7 +10,6 @@
 enum {
     NUMBER_BYTES = 24,
     ERROR_BODY_BYTES = 4 << 10,
-    SMALL_BODY_BYTES = 2 << 10, /* copied into one block, which is written quicker than several */
 };
 
 /* Set by the server: a second one would make the answer ambiguous. */
@@ -265,24 +264,15 @@ static bool has_no_body(const struct exchange *exchange, int status)
 /* Sends the head in the server's scratch buffer, then the parts. */
 static int send_with_head(struct exchange *exchange, const struct str *parts, size_t count)
 {
-    struct buf *head = &exchange->server->scratch;
-    struct str all[EXCHANGE_MAX_PARTS + 1];
-    size_t total = head->len;
-    size_t used = 1;
-    int r = 0;
+    struct str all[EXCHANGE_MAX_PARTS + 1] = {buf_view(&exchange->server->scratch)};
+    size_t total = all[0].len;
+    int r;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         total += parts[i].len;
-    if (total - head->len <= SMALL_BODY_BYTES)
-        for (size_t i = 0; i < count && r == 0; i++)
-            r = buf_append_str(head, parts[i]);
-    else
-        for (size_t i = 0; i < count; i++)
-            all[used++] = parts[i];
-    if (r < 0)
-        return r;
-    all[0] = buf_view(head);
-    r = conn_send(&exchange->conn, all, used);
+        all[1 + i] = parts[i];
+    }
+    r = conn_send(&exchange->conn, all, 1 + count);
     if (r == 0)
         exchange->sent_bytes += total;
     return r;
@@ -460,25 +450,10 @@ int exchange_upgrade(struct exchange *exchange, struct str lines, exchange_piece
     return 0;
 }
 
-/* As one block, in the server's scratch buffer. False: there is no memory for it. */
-static bool join(const struct exchange *exchange, const struct str *parts, size_t count,
-                 struct str *out_block)
-{
-    struct buf *block = &exchange->server->scratch;
-    int r = 0;
-
-    buf_clear(block);
-    for (size_t i = 0; i < count && r == 0; i++)
-        r = buf_append_str(block, parts[i]);
-    *out_block = buf_view(block);
-    return r == 0;
-}
-
 static int write_piece(struct exchange *exchange, const struct str *parts, size_t count)
 {
     struct str all[EXCHANGE_MAX_PARTS + 3];
     char size[NUMBER_BYTES];
-    struct str block;
     size_t total = 0;
     size_t used = 0;
     int r;
@@ -495,10 +470,7 @@ static int write_piece(struct exchange *exchange, const struct str *parts, size_
         all[used++] = parts[i];
     if (exchange->is_chunked)
         all[used++] = STR("\r\n");
-    if (used > 1 && total <= SMALL_BODY_BYTES && join(exchange, all, used, &block))
-        r = conn_send(&exchange->conn, &block, 1);
-    else
-        r = conn_send(&exchange->conn, all, used);
+    r = conn_send(&exchange->conn, all, used);
     for (size_t i = 0; i < used && r == 0; i++)
         exchange->sent_bytes += all[i].len;
     return r;

@@ -76,6 +76,35 @@ static void deferred_task_runs_in_the_run_and_not_before(void **state)
     assert_int_equal(steps.count, 1);
 }
 
+static void add_ten(void *data)
+{
+    struct steps *steps = data;
+
+    assert_int_equal(steps->count, 0);
+    steps->count += 10;
+    loop_end_turn(steps->loop, &steps->second); /* runs before the loop waits, too */
+}
+
+static void task_at_the_end_of_the_turn_runs_before_the_loop_waits(void **state)
+{
+    struct steps steps = {.count = 0, .loop = *state};
+    struct timer timer;
+
+    loop_task_init(&steps.first, add_ten, &steps);
+    loop_task_init(&steps.second, count_step, &steps);
+    loop_end_turn(*state, &steps.first);
+    loop_end_turn(*state, &steps.first);
+    loop_run(*state);
+    assert_int_equal(steps.count, 11);
+    /* One that is cancelled does not keep the loop waiting. */
+    timer_init(&timer, *state, count_step, &steps);
+    loop_end_turn(*state, &steps.first);
+    loop_task_cancel(&steps.first);
+    timer_start(&timer, 1);
+    loop_run(*state);
+    assert_int_equal(steps.count, 12);
+}
+
 static void task_deferred_twice_runs_once_and_can_be_deferred_again(void **state)
 {
     struct steps steps = {.count = 0};
@@ -299,6 +328,7 @@ static void codes_of_libuv_become_ours(void **state)
 TEST_MAIN(WITH_LOOP(run_returns_when_nothing_is_left),
           WITH_LOOP(stop_ends_the_run_although_a_timer_goes_on),
           WITH_LOOP(deferred_task_runs_in_the_run_and_not_before),
+          WITH_LOOP(task_at_the_end_of_the_turn_runs_before_the_loop_waits),
           WITH_LOOP(task_deferred_twice_runs_once_and_can_be_deferred_again),
           WITH_LOOP(cancelled_task_does_not_run), WITH_LOOP(task_may_cancel_one_of_the_same_turn),
           WITH_LOOP(task_that_defers_itself_lets_the_others_run_between),

@@ -19,6 +19,7 @@ struct fixture {
     unsigned ends;
     int last_end;
     unsigned drained;
+    unsigned kept;
     unsigned closed;
     bool closes_itself;
     bool has_opened;
@@ -40,11 +41,19 @@ static void on_end(struct conn *conn, int error)
 {
     fixture_of(conn)->ends++;
     fixture_of(conn)->last_end = error;
+    if (fixture_of(conn)->closes_itself)
+        conn_close(conn);
 }
 
 static void on_drained(struct conn *conn)
 {
     fixture_of(conn)->drained++;
+}
+
+static void on_kept(struct conn *conn)
+{
+    fixture_of(conn)->kept++;
+    assert_true(conn_kept(conn) > 0);
 }
 
 static void on_closed(struct conn *conn)
@@ -55,13 +64,20 @@ static void on_closed(struct conn *conn)
 static const struct conn_events EVENTS = {
     .on_bytes = on_bytes, .on_end = on_end, .on_drained = on_drained, .on_closed = on_closed};
 
+/* Of one whose sends wait for the end of the turn. */
+static const struct conn_events PATIENT_EVENTS = {.on_bytes = on_bytes,
+                                                  .on_end = on_end,
+                                                  .on_drained = on_drained,
+                                                  .on_kept = on_kept,
+                                                  .on_closed = on_closed};
+
 static void turn(struct fixture *fixture)
 {
     for (int i = 0; i < 4; i++)
         uv_run(loop_uv(fixture->loop), UV_RUN_NOWAIT);
 }
 
-static int begin(void **state)
+static int begin_with(void **state, const struct conn_events *events)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     int fds[2];
@@ -73,11 +89,21 @@ static int begin(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
     fixture->peer = fds[1];
     assert_int_equal(
-        conn_init(&fixture->conn, fixture->loop, fixture->space, fds[0], CEILING, &EVENTS), 0);
+        conn_init(&fixture->conn, fixture->loop, fixture->space, fds[0], CEILING, events), 0);
     fixture->has_opened = true;
     conn_resume(&fixture->conn);
     *state = fixture;
     return 0;
+}
+
+static int begin(void **state)
+{
+    return begin_with(state, &EVENTS);
+}
+
+static int begin_patient(void **state)
+{
+    return begin_with(state, &PATIENT_EVENTS);
 }
 
 static int end(void **state)
@@ -437,7 +463,110 @@ static void a_filter_that_cannot_start_is_told(void **state)
     close_turner(fixture, &is_freed);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+/* ---- sends that wait for the end of the turn ---- */
+
+static void sends_of_a_turn_are_written_at_its_end(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct str parts[] = {STR("one "), STR(""), STR("two ")};
+    const struct str last = STR("three");
+    char got[32];
+
+    assert_int_equal(conn_send(&fixture->conn, parts, 3), 0);
+    assert_int_equal(conn_send(&fixture->conn, &last, 1), 0);
+    assert_int_equal(conn_kept(&fixture->conn), 0);
+    assert_int_equal(read(fixture->peer, got, sizeof(got)), -1);
+    turn(fixture);
+    assert_int_equal(read(fixture->peer, got, sizeof(got)), 13);
+    assert_memory_equal(got, "one two three", 13);
+    assert_int_equal(fixture->kept + fixture->drained + fixture->ends, 0);
+}
+
+/* Small ones and a large one, more than the queue and the socket hold. */
+static void sends_keep_their_order_and_what_is_left_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    cleanup_buf struct buf sent = BUF_INIT(GOT_BYTES);
+    cleanup_buf struct buf got = BUF_INIT(GOT_BYTES);
+    char piece[2 * CONN_QUEUED_MAX_BYTES];
+
+    for (unsigned i = 0; i < 60; i++) {
+        struct str part = {piece, i == 6 ? sizeof(piece) : 1 + i * 250};
+
+        for (size_t j = 0; j < part.len; j++)
+            piece[j] = (char)(i * 31 + j * 7 + j / 251);
+        assert_int_equal(buf_append_str(&sent, part), 0);
+        assert_int_equal(conn_send(&fixture->conn, &part, 1), 0);
+    }
+    turn(fixture);
+    assert_int_equal(fixture->kept, 1);
+    drain_peer(fixture, &got);
+    assert_true(str_eq(buf_view(&sent), buf_view(&got)));
+    assert_int_equal(conn_kept(&fixture->conn), 0);
+    assert_true(fixture->drained >= 1);
+}
+
+static void shutting_writes_what_waits(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct str part = STR("answer");
+    char got[16];
+
+    assert_int_equal(conn_send(&fixture->conn, &part, 1), 0);
+    conn_shut(&fixture->conn);
+    assert_int_equal(read(fixture->peer, got, sizeof(got)), 6);
+    assert_int_equal(read(fixture->peer, got, sizeof(got)), 0);
+}
+
+static void closing_writes_what_waits(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct str part = STR("answer");
+    char got[16];
+
+    assert_int_equal(conn_send(&fixture->conn, &part, 1), 0);
+    conn_close(&fixture->conn);
+    turn(fixture);
+    assert_int_equal(fixture->closed, 1);
+    fixture->has_opened = false;
+    assert_int_equal(read(fixture->peer, got, sizeof(got)), 6);
+    assert_int_equal(read(fixture->peer, got, sizeof(got)), 0);
+}
+
+static void a_peer_that_is_gone_is_told_at_the_end_of_the_turn(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct str part = STR("answer");
+
+    conn_pause(&fixture->conn); /* so that only the write can tell */
+    close(fixture->peer);
+    fixture->peer = -1;
+    assert_int_equal(conn_send(&fixture->conn, &part, 1), 0);
+    assert_int_equal(fixture->ends, 0);
+    turn(fixture);
+    assert_int_equal(fixture->ends, 1);
+    assert_int_not_equal(fixture->last_end, 0);
+    assert_int_equal(conn_send(&fixture->conn, &part, 1), ERR_IO);
+}
+
+static void it_may_close_when_it_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct str part = STR("answer");
+
+    conn_pause(&fixture->conn);
+    close(fixture->peer);
+    fixture->peer = -1;
+    fixture->closes_itself = true;
+    assert_int_equal(conn_send(&fixture->conn, &part, 1), 0);
+    turn(fixture);
+    assert_int_equal(fixture->ends, 1);
+    assert_int_equal(fixture->closed, 1);
+    fixture->has_opened = false;
+}
+
+#define PATIENT(name) cmocka_unit_test_setup_teardown(name, begin_patient, end)
+#define CASE(name)    cmocka_unit_test_setup_teardown(name, begin, end)
 TEST_MAIN(CASE(bytes_come_and_go), CASE(nothing_is_read_while_paused),
           CASE(what_a_slow_peer_does_not_take_is_kept_in_order),
           CASE(the_ceiling_holds_and_what_passes_it_leaves_no_trace),
@@ -447,4 +576,8 @@ TEST_MAIN(CASE(bytes_come_and_go), CASE(nothing_is_read_while_paused),
           CASE(closing_drops_what_is_kept_and_tells_once),
           CASE(it_may_close_while_it_is_given_bytes), CASE(a_filter_stands_between),
           CASE(a_filter_knows_an_end_from_a_cut), CASE(a_cut_behind_a_filter_is_an_error),
-          CASE(a_filter_that_cannot_start_is_told))
+          CASE(a_filter_that_cannot_start_is_told), PATIENT(sends_of_a_turn_are_written_at_its_end),
+          PATIENT(sends_keep_their_order_and_what_is_left_is_told),
+          PATIENT(shutting_writes_what_waits), PATIENT(closing_writes_what_waits),
+          PATIENT(a_peer_that_is_gone_is_told_at_the_end_of_the_turn),
+          PATIENT(it_may_close_when_it_is_told))
