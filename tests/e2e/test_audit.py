@@ -397,6 +397,16 @@ class Choosing(Audit):
             self.assertEqual(bool(said), bool(expected), words)
         os.close(terminal)
 
+    def test_a_log_without_calls_has_no_head_and_says_so(self):
+        self.put(record(1, subject={"type": "core", "id": "x"}))
+        keeper, terminal = pty.openpty()
+        self.addCleanup(os.close, keeper)
+        said = self.open(stdout=terminal).communicate(timeout=PATIENCE)[1]
+        os.write(terminal, b"end")
+        self.assertEqual(os.read(keeper, 4096), b"end")
+        self.assertIn(b"no agent has called a tool yet", said)
+        os.close(terminal)
+
     def test_times_near_now(self):
         moment = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() - 3600))
         self.put(record(1), record(2, timestamp=moment))

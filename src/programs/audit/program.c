@@ -198,6 +198,14 @@ static int show_all(struct showing *showing, uint64_t *skipped, struct err *err)
     return r < 0 ? r : view_end(showing->view);
 }
 
+static bool is_filtered(const struct option_values *values)
+{
+    for (size_t i = AUDIT_OPTION_SINCE; i <= AUDIT_OPTION_SUBJECT; i++)
+        if (options_source(values, i) != OPTION_UNSET)
+            return true;
+    return false;
+}
+
 static int show_what_is_there(struct showing *showing, struct err *err)
 {
     bool has_limit = options_int(showing->values, AUDIT_OPTION_LIMIT) > 0;
@@ -207,7 +215,8 @@ static int show_what_is_there(struct showing *showing, struct err *err)
     if (r == 0)
         r = output_finish(showing->output, err);
     if (r == 0 && isatty(STDOUT_FILENO) && view_printed(showing->view) == 0)
-        complain("no entry of the audit log matches");
+        complain(is_filtered(showing->values) ? "no entry of the audit log matches"
+                                              : "no agent has called a tool yet");
     if (r == 0 && skipped > 0) {
         char words[96];
 
@@ -256,6 +265,7 @@ static int show(const struct option_values *values, int dir_fd, struct err *err)
         .output = &output,
         .is_json = options_is_on(values, AUDIT_OPTION_JSON),
         .is_on_terminal = isatty(STDOUT_FILENO),
+        .has_head = follows && isatty(STDOUT_FILENO) && !options_is_on(values, AUDIT_OPTION_JSON),
         .table = &table,
         .shows_calls = shows_calls(values),
         .only_interrupted = wants_interrupted(values),
@@ -272,7 +282,7 @@ static int show(const struct option_values *values, int dir_fd, struct err *err)
         if (r < 0)
             err_set_plain(err, r);
     }
-    if (r == 0 && !look.is_json && look.is_on_terminal)
+    if (r == 0 && look.has_head)
         table_head(&table);
     if (r == 0)
         r = show_what_is_there(&showing, err);

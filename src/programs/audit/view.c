@@ -157,6 +157,8 @@ static void print(struct view *view, struct str line, const struct json_value *r
 {
     view->printed++;
     if (!view->config.is_json) {
+        if (view->printed == 1 && view->config.is_on_terminal && !view->config.has_head)
+            table_head(view->config.table);
         table_row(view->config.table, record, is_interrupted);
         return;
     }

@@ -25,6 +25,7 @@ struct view_config {
     struct output *output;
     bool is_json; /* raw lines; an intent is then a row of its own */
     bool is_on_terminal;
+    bool has_head;             /* the head was printed already */
     const struct table *table; /* unless is_json */
     bool shows_calls;          /* a row for each call, and for steps of calls without an end */
     bool only_interrupted;
