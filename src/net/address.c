@@ -188,8 +188,12 @@ int address_listen(const struct address *address, struct err *err, int *out_fd)
     if (r < 0)
         return err_set_field(err, r, text, "cannot set up a socket for %s", text);
     if (bind(fd, (struct sockaddr *)&storage, len) < 0 || listen(fd, BACKLOG) < 0) {
-        r = errno == EADDRINUSE ? ERR_ALREADY_EXISTS : err_from_errno(errno);
-        return err_set_field(err, r, text, "cannot listen on %s: %s", text, err_errno_text(errno));
+        bool is_in_use = errno == EADDRINUSE;
+
+        r = is_in_use ? ERR_ALREADY_EXISTS : err_from_errno(errno);
+        return err_set_field(
+            err, r, text, "cannot listen on %s: %s%s", text, err_errno_text(errno),
+            is_in_use ? "; stop the program that uses this port, or choose another port" : "");
     }
     *out_fd = steal_fd(&fd);
     return 0;
