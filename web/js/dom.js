@@ -122,10 +122,28 @@ export const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false
 // Characters that nobody sees, or that turn others around, as their numbers.
 export const visible = (text) => text.replace(/[\p{C}\u2028\u2029]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 
+// What each line of a unified diff is. A hunk counts its lines, so a line in it that looks like the diff's head,
+// such as an added "++ x", is none.
+function kindsOf(lines) {
+  let before = 0, after = 0; // lines of the hunk that are still to come
+  return lines.map((line) => {
+    const head = line.match(/^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/);
+    if (head) {
+      before = Number(head[1] ?? 1);
+      after = Number(head[2] ?? 1);
+      return "hunk";
+    }
+    if ((before <= 0 && line.startsWith("---")) || (after <= 0 && line.startsWith("+++"))) return "hunk";
+    if (line[0] === "+") after--;
+    else if (line[0] === "-") before--;
+    else if (line[0] !== "\\") before--, after--;
+    return line[0] === "+" ? "added" : line[0] === "-" ? "removed" : "";
+  });
+}
+
 export function diff(text) {
-  const kind = (line) =>
-    line.startsWith("@@") || line.startsWith("---") || line.startsWith("+++") ? "hunk"
-      : line[0] === "+" ? "added" : line[0] === "-" ? "removed" : "";
+  const lines = text.replace(/\n$/, "").split("\n");
+  const kinds = kindsOf(lines);
   return h("div", { class: "diff", tabindex: 0, role: "region", "aria-label": "Changes" },
-    text.replace(/\n$/, "").split("\n").map((line) => h("div", { class: kind(line) }, line)));
+    lines.map((line, at) => h("div", { class: kinds[at] }, line)));
 }
