@@ -5,10 +5,13 @@ import os
 import pathlib
 import pty
 import re
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.request
 
 sys.dont_write_bytecode = True  # not into the sources
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
@@ -55,6 +58,18 @@ def run_on_terminal(*arguments, env=None):
     return output.decode()
 
 
+def read_until(keeper, pattern):
+    """What a program prints on its terminal; with no pattern, all of it."""
+    said = ""
+    while pattern is None or re.search(pattern, said) is None:
+        try:
+            piece = os.read(keeper, 4096)
+        except OSError:  # the other side is closed
+            break
+        said += piece.decode()
+    return said
+
+
 class Doctor(unittest.TestCase):
     def test_every_finding_has_a_known_status_and_says_what_a_lack_means(self):
         for finding in findings().values():
@@ -69,6 +84,11 @@ class Doctor(unittest.TestCase):
             in_words = len(re.findall(rf"^  {status} ", words, re.MULTILINE))
             in_json = sum(finding["status"] == status for finding in told.values())
             self.assertEqual(in_words, in_json, status)
+
+    def test_words_are_wrapped(self):
+        lines = run("doctor", env={"WAYLAND_DISPLAY": "no such display, " * 20}).stdout.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertTrue(any(line.startswith(28 * " ") for line in lines))
 
     def test_a_denied_system_call_is_found_missing(self):
         for call, finding in (
@@ -146,6 +166,32 @@ class Calls(unittest.TestCase):
             self.assertIn(f"cannot use the folder '{folder}'", result.stderr)
             self.assertEqual(result.stdout, "")
 
+    def test_up_says_how_to_go_on_where_its_port_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken, tempfile.TemporaryDirectory() as room:
+            result = run("up", "--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--state-dir", f"{room}/state", room)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("choose another port", result.stderr)
+
+    def test_ctrl_c_ends_up_without_a_complaint(self):
+        with tempfile.TemporaryDirectory() as room:
+            pid, keeper = pty.fork()
+            if pid == 0:
+                os.execve(GATEHOUSE, ["gatehouse", "up", "--listen", "127.0.0.1:0", "--state-dir", f"{room}/state", room],
+                          {"PATH": "/usr/bin:/bin", "HOME": room})
+            said = read_until(keeper, r"http://\S+/login\S+\r\n")
+            page = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            link = re.search(r"(http://[^/\s]+)/login\S+", said)
+            page.open(link[0], timeout=PATIENCE)
+            deadline = time.monotonic() + PATIENCE
+            while not json.load(page.open(link[1] + "/api/state", timeout=PATIENCE))["status"]["connected"]:
+                self.assertLess(time.monotonic(), deadline)
+            os.write(keeper, b"\x03")
+            said += read_until(keeper, None)
+            os.close(keeper)
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertIn("Ctrl-C stops it.", said)
+        self.assertTrue(said.endswith("^C\r\n"), said)
+
     def test_without_a_command_it_says_what_there_is_and_fails(self):
         result = run()
         self.assertEqual(result.returncode, 2)
@@ -184,9 +230,13 @@ class Calls(unittest.TestCase):
         for words, page in ((("--nonsense",), ""), (("nonsense",), ""), (("connect", "--prot"), " connect"),
                             (("connect",), " connect"), (("mcp", "--nonsense"), " mcp"),
                             (("rules", "nonsense"), " rules"), (("audit", "x"), " audit"),
-                            (("search", "--nonsense"), " search"),
+                            (("search", "--nonsense"), " search"), (("sandbox", "rm"), " sandbox rm"),
+                            (("sandbox", "rm", "--nonsense"), " sandbox rm"), (("rules", "add"), " rules add"),
                             (("status", "--port", "x"), " status")):
-            self.assertIn(f"See 'gatehouse{page} --help'.", run(*words).stderr, words)
+            said = run(*words).stderr
+            self.assertTrue(said.startswith(f"gatehouse{page}: "), said)
+            self.assertIn(f"See 'gatehouse{page} --help'.", said)
+        self.assertEqual(run("rules", "add").stderr.splitlines()[0], "gatehouse rules add: missing argument EFFECT")
         for shell in ("", "tcsh"):
             self.assertEqual(run("completions", *([shell] if shell else [])).returncode, 2)
 

@@ -58,24 +58,34 @@ static void put_heading(struct page *page, const char *text)
     end_line(page);
 }
 
-/* Continues in the current line; a word that fits no line stands alone and overflows. */
-static void put_wrapped(struct page *page, size_t indent)
+int options_wrap(struct str text, size_t column, size_t indent, size_t width, struct buf *out)
 {
-    struct str text = buf_view(&page->text);
     bool is_first = true;
     struct str word;
+    int r = 0;
 
-    while (str_cut(&text, ' ', &word)) {
-        if (!is_first && page->column + 1 + utf8_count(word) > page->width) {
-            end_line(page);
-            pad(page, indent);
+    while (r == 0 && str_cut(&text, ' ', &word)) {
+        if (!is_first && column + 1 + utf8_count(word) > width) {
+            r = buf_printf(out, "\n%*s", (int)indent, "");
+            column = indent;
         } else if (!is_first) {
-            put(page, STR(" "));
+            r = buf_append_char(out, ' ');
+            column++;
         }
-        put(page, word);
+        if (r == 0)
+            r = buf_append_str(out, word);
+        column += utf8_count(word);
         is_first = false;
     }
-    end_line(page);
+    return r == 0 ? buf_append_char(out, '\n') : r;
+}
+
+static void put_wrapped(struct page *page, size_t indent)
+{
+    if (page->error == 0)
+        page->error =
+            options_wrap(buf_view(&page->text), page->column, indent, page->width, page->out);
+    page->column = 0;
     buf_clear(&page->text);
 }
 

@@ -14,4 +14,10 @@ enum { OPTION_HELP_MIN_WIDTH = 40 };
  */
 int options_help(const struct option_values *values, size_t width, struct buf *out);
 
+/*
+ * Appends words and a line feed, wrapped after `width` columns. The first line begins at `column`,
+ * the others are indented; a word that fits no line stands alone and overflows.
+ */
+int options_wrap(struct str text, size_t column, size_t indent, size_t width, struct buf *out);
+
 #endif

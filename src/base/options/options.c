@@ -239,8 +239,7 @@ static int check_complete(const struct option_values *values, struct err *err)
         is_final_given(values))
         return 0;
     return err_set_field(err, ERR_INVALID_OPTION, command->arguments[place].name,
-                         "%s%smissing argument %s", values->above != NULL ? command->name : "",
-                         values->above != NULL ? ": " : "", command->arguments[place].name);
+                         "missing argument %s", command->arguments[place].name);
 }
 
 int options_read_args(struct arena *arena, const struct option_command *program, int argc,

@@ -444,7 +444,7 @@ static int check(const struct option_values *values, struct err *err)
 {
     return connect_url(values) != NULL
                ? 0
-               : err_set_field(err, ERR_INVALID_OPTION, "URL", "connect: missing argument URL");
+               : err_set_field(err, ERR_INVALID_OPTION, "URL", "missing argument URL");
 }
 
 static const struct runner runner = {

@@ -2,12 +2,16 @@
 #include "programs/gatehouse/doctor.h"
 
 #include "base/jsonwrite.h"
+#include "base/options/help.h"
 #include "programs/gatehouse/probe.h"
 
 #define COLOUR_GREEN  "\033[32m"
 #define COLOUR_YELLOW "\033[33m"
 #define COLOUR_RED    "\033[31m"
 #define COLOUR_OFF    "\033[0m"
+
+/* Columns of a line: "  ok       Kernel           text", "           for: text". */
+enum { TITLE_INDENT = 11, LABEL = 5, INDENT = 28 };
 
 static const char *colour_of(enum probe_status status)
 {
@@ -22,7 +26,27 @@ static const char *colour_of(enum probe_status status)
     return "";
 }
 
-int doctor_tell(bool use_colour, struct buf *out)
+/* Continues in the line, which has INDENT columns already. */
+static int put_text(const char *text, size_t width, struct buf *out)
+{
+    return options_wrap(str_from(text), INDENT, INDENT, width, out);
+}
+
+static int put_lack(const struct probe *probe, size_t width, struct buf *out)
+{
+    int r = buf_printf(out, "%*sfor: ", TITLE_INDENT, "");
+
+    if (r == 0)
+        r = options_wrap(str_from(probe->purpose), TITLE_INDENT + LABEL, TITLE_INDENT + LABEL,
+                         width, out);
+    if (r == 0)
+        r = buf_printf(out, "%*snow: ", TITLE_INDENT, "");
+    return r < 0 ? r
+                 : options_wrap(str_from(probe->lack), TITLE_INDENT + LABEL, TITLE_INDENT + LABEL,
+                                width, out);
+}
+
+int doctor_tell(bool use_colour, size_t width, struct buf *out)
 {
     unsigned lacking = 0;
     int r = buf_printf(out, "gatehouse %s: what this machine supports\n\n", GATEHOUSE_VERSION);
@@ -31,14 +55,15 @@ int doctor_tell(bool use_colour, struct buf *out)
         struct probe_finding finding = {0};
 
         probes[i].run(&finding);
-        r = buf_printf(out, "  %s%-8s%s %-16s %s\n", use_colour ? colour_of(finding.status) : "",
+        r = buf_printf(out, "  %s%-8s%s %-16s ", use_colour ? colour_of(finding.status) : "",
                        probe_status_name(finding.status), use_colour ? COLOUR_OFF : "",
-                       probes[i].title, finding.detail);
+                       probes[i].title);
+        if (r == 0)
+            r = put_text(finding.detail, width, out);
         if (r < 0 || finding.status == PROBE_OK)
             continue;
         lacking++;
-        r = buf_printf(out, "           for: %s\n           now: %s\n", probes[i].purpose,
-                       probes[i].lack);
+        r = put_lack(&probes[i], width, out);
     }
     if (r < 0)
         return r;

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 
 /* Appends the report. Returns 0, ERR_TOO_LARGE or ERR_NO_MEMORY. */
-int doctor_tell(bool use_colour, struct buf *out);
+int doctor_tell(bool use_colour, size_t width, struct buf *out);
 int doctor_tell_json(struct buf *out);
 
 #endif

@@ -156,6 +156,18 @@ static size_t terminal_width(int fd)
     return size.ws_col < WIDEST ? size.ws_col : WIDEST;
 }
 
+/* All commands are more than a small terminal shows, so where to start stands at the end. */
+static int help_page(const struct option_values *values, int fd, struct buf *out)
+{
+    int r = options_help(values, terminal_width(fd), out);
+
+    return r < 0 || values->above != NULL
+               ? r
+               : buf_append_str(out, STR("\nTo start, run 'gatehouse up DIR' and open the address "
+                                         "that it prints.\n'gatehouse help COMMAND' explains a "
+                                         "command.\n"));
+}
+
 /* The shell of that name, which the options have checked. */
 static enum option_shell shell_of(const char *name)
 {
@@ -259,7 +271,7 @@ static int help(const struct option_values *values, struct buf *out, struct err 
     }
     words[count++] = option;
     r = options_read_args(values->arena, &program, count, words, &asked, err);
-    return r == 0 ? options_help(asked, terminal_width(STDOUT_FILENO), out) : r;
+    return r == 0 ? help_page(asked, STDOUT_FILENO, out) : r;
 }
 
 /* The text that the command prints. */
@@ -270,7 +282,7 @@ static int run(struct option_values *values, char **argv, struct buf *out, struc
     int r;
 
     if (options_is_on(top, PROGRAM_HELP)) {
-        r = options_help(values, terminal_width(STDOUT_FILENO), out);
+        r = help_page(values, STDOUT_FILENO, out);
     } else if (command == COMMAND_HELP) {
         return help(values, out, err);
     } else if (options_is_on(top, PROGRAM_VERSION) || command == COMMAND_VERSION) {
@@ -286,8 +298,9 @@ static int run(struct option_values *values, char **argv, struct buf *out, struc
     } else if (command == COMMAND_DOCTOR && options_source(values, DOCTOR_CLEAN) != OPTION_UNSET) {
         return clean(values, err);
     } else if (command == COMMAND_DOCTOR) {
-        r = options_is_on(values, DOCTOR_JSON) ? doctor_tell_json(out)
-                                               : doctor_tell(colour_is_wanted(STDOUT_FILENO), out);
+        r = options_is_on(values, DOCTOR_JSON)
+                ? doctor_tell_json(out)
+                : doctor_tell(colour_is_wanted(STDOUT_FILENO), terminal_width(STDOUT_FILENO), out);
     } else {
         r = options_complete(&program, shell_of(options_argument(values, 0)), out);
     }
@@ -299,7 +312,7 @@ static int ask_for_command(const struct option_values *values)
 {
     cleanup_buf struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
 
-    if (options_help(values, terminal_width(STDERR_FILENO), &out) == 0)
+    if (help_page(values, STDERR_FILENO, &out) == 0)
         write_all(STDERR_FILENO, buf_view(&out));
     return EXIT_WRONG_USE;
 }
@@ -319,15 +332,26 @@ static int status_of_wrong_use(char *const *argv)
                : EXIT_WRONG_USE;
 }
 
-/* "connect" of "gatehouse connect --prot 1"; "" if none was named. */
-static const char *command_among(char *const *words)
+/* "gatehouse sandbox rm" of "gatehouse sandbox rm --fore x". */
+static void title_of(char *const *words, char out_title[TITLE_BYTES])
 {
-    while (*words != NULL && **words == '-')
-        words++;
-    for (size_t i = 0; i < COMMANDS && *words != NULL; i++)
-        if (strcmp(*words, commands[i].name) == 0)
-            return commands[i].name;
-    return "";
+    const struct option_command *rows = commands;
+    size_t count = COMMANDS;
+    size_t len = (size_t)snprintf(out_title, TITLE_BYTES, "gatehouse");
+
+    for (; *words != NULL && count > 0; words++) {
+        size_t i = 0;
+
+        if (**words == '-')
+            continue;
+        while (i < count && strcmp(*words, rows[i].name) != 0)
+            i++;
+        if (i == count)
+            return;
+        len += (size_t)snprintf(out_title + len, TITLE_BYTES - len, " %s", rows[i].name);
+        count = rows[i].command_count;
+        rows = rows[i].commands;
+    }
 }
 
 int main(int argc, char **argv)
@@ -340,12 +364,9 @@ int main(int argc, char **argv)
     int r;
 
     if (options_read_args(&arena, &program, argc, argv, &values, &err) < 0) {
-        const char *name = argc > 1 ? command_among(argv + 1) : "";
-        const char *blank = name[0] != '\0' ? " " : "";
-
         char title[TITLE_BYTES];
 
-        snprintf(title, sizeof(title), "gatehouse%s%s", blank, name);
+        title_of(argc > 0 ? argv + 1 : argv, title);
         complain(title, err.message);
         fprintf(stderr, "See '%s --help'.\n", title);
         return status_of_wrong_use(argv);

@@ -60,7 +60,8 @@ static void on_signal(int signum)
         stopped_by = signum;
 }
 
-/* The child dies with us, however we end. */
+/* The child dies with us, however we end. Ctrl-C reaches only us: the daemon ends before its
+ * server does, and does not complain that it lost it. */
 static pid_t start_child(const char *program, const char *const *words, int out_fd)
 {
     pid_t parent = getpid();
@@ -75,7 +76,7 @@ static pid_t start_child(const char *program, const char *const *words, int out_
         own[i] = strdup(words[i]);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent ||
+    if (setpgid(0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent ||
         (out_fd >= 0 && dup2(out_fd, STDOUT_FILENO) < 0))
         _exit(EXIT_FAILED);
     (void)start_program(program, own, &err);
@@ -85,16 +86,28 @@ static pid_t start_child(const char *program, const char *const *words, int out_
 
 /* ---- the server ---- */
 
+/* Signals arrive only in here, so none is missed. False: one has stopped us. */
+static bool wait_for_output(struct pollfd *output, const sigset_t *before)
+{
+    while (stopped_by == 0)
+        if (ppoll(output, 1, NULL, before) > 0)
+            return true;
+    return false;
+}
+
 /* Passes on what it prints, up to its address: it serves when it has printed that. Of the line
  * with the address, what matters here. */
-static bool read_address(int fd, const char *folder, char out_url[LINE_BYTES])
+static bool read_address(int fd, const char *folder, const sigset_t *before,
+                         char out_url[LINE_BYTES])
 {
     const char mark[] = "running at ";
     char shown[LINE_BYTES + PRINTABLE_CUT_BYTES];
+    struct pollfd output = {.fd = fd, .events = POLLIN};
     char line[LINE_BYTES];
     size_t len = 0;
 
-    while (len < sizeof(line) - 1 && read(fd, &line[len], 1) == 1) {
+    while (len < sizeof(line) - 1 && wait_for_output(&output, before) &&
+           read(fd, &line[len], 1) == 1) {
         const char *found;
 
         if (line[len++] != '\n')
@@ -105,7 +118,7 @@ static bool read_address(int fd, const char *folder, char out_url[LINE_BYTES])
             snprintf(out_url, LINE_BYTES, "%s", found + strlen(mark));
             out_url[strcspn(out_url, " \n")] = '\0';
             printable_cut(str_from(folder), PRINTABLE_LINE, shown, LINE_BYTES);
-            printf("Gatehouse is running at %s for %s\n", out_url, shown);
+            printf("Gatehouse is running at %s for %s\nCtrl-C stops it.\n", out_url, shown);
             fflush(stdout);
             return true;
         }
@@ -142,8 +155,17 @@ static void end_child(pid_t pid)
         kill(pid, SIGTERM);
 }
 
+/* The shell's prompt does not begin behind the ^C that the terminal shows. */
+static void end_line_of_interrupt(void)
+{
+    if (stopped_by == SIGINT && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
+        putchar('\n');
+        fflush(stdout);
+    }
+}
+
 /* The first to end takes the other with it. Its status is ours, unless we were stopped. */
-static int wait_for_both(const struct children *children, const sigset_t *before)
+static int wait_for_both(struct children *children, const sigset_t *before)
 {
     struct pollfd output = {.fd = children->output, .events = POLLIN};
     size_t left = (children->server > 0 ? 1U : 0U) + (children->daemon > 0 ? 1U : 0U);
@@ -157,16 +179,17 @@ static int wait_for_both(const struct children *children, const sigset_t *before
             left--;
             if (first < 0)
                 first = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
-            end_child(ended == children->server ? children->daemon : children->server);
+            *(ended == children->server ? &children->server : &children->daemon) = 0;
+            end_child(children->server + children->daemon);
             continue;
         }
         if (stopped_by != 0) {
+            end_line_of_interrupt();
             stopped_by = 0;
+            end_child(first == 0 || children->daemon <= 0 ? children->server : children->daemon);
             first = 0;
-            end_child(children->daemon);
-            end_child(children->server);
         }
-        /* Signals arrive only in here, so none is missed. */
+        /* Signals arrive only in here, too. */
         if (ppoll(&output, 1, NULL, before) > 0 && !pass_on(output.fd))
             output.fd = -1;
     }
@@ -197,8 +220,8 @@ static bool is_for_us_only(void)
     return true;
 }
 
-static int start_both(const struct option_values *values, struct children *children,
-                      struct err *err)
+static int start_both(const struct option_values *values, const sigset_t *before,
+                      struct children *children, struct err *err)
 {
     const char *directory = options_argument(values, UP_ARGUMENT_DIR);
     const char *state = options_text(values, UP_OPTION_STATE_DIR);
@@ -246,7 +269,7 @@ static int start_both(const struct option_values *values, struct children *child
     children->server = start_child(SERVE_PROGRAM, server, pipe_fds[1]);
     close(pipe_fds[1]);
     children->output = pipe_fds[0];
-    if (children->server > 0 && read_address(pipe_fds[0], folder, url))
+    if (children->server > 0 && read_address(pipe_fds[0], folder, before, url))
         children->daemon = start_child(CONNECT_PROGRAM, daemon, -1);
     return 0;
 }
@@ -271,7 +294,7 @@ static int run(const struct option_values *values, struct err *err)
     if (setenv(SERVE_STATIC_KEY_ENV, key, 1) < 0)
         return err_set_plain(err, ERR_NO_MEMORY);
     secret_wipe(key, sizeof(key));
-    r = start_both(values, &children, err);
+    r = start_both(values, &before, &children, err);
     if (r < 0)
         return r;
     return wait_for_both(&children, &before);

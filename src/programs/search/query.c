@@ -223,7 +223,8 @@ int query_make(struct arena *arena, const struct option_values *values,
     int r;
 
     if (patterns.count == 0 && values->argument_count == 0)
-        return err_set(err, ERR_INVALID_OPTION, "search: missing argument PATTERN");
+        return err_set(err, ERR_INVALID_OPTION,
+                       "missing argument PATTERN; see 'gatehouse search --help'");
     if (patterns.count > 0 && options_is_on(values, SEARCH_OPTION_FILES))
         return err_set(err, ERR_INVALID_OPTION, "--files takes a glob as its argument, not -e");
     if (patterns.count == 0)

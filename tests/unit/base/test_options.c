@@ -519,7 +519,7 @@ static void a_secret_is_never_shown(void **state)
 static void missing_and_surplus_arguments_are_named(void **state)
 {
     (void)state;
-    assert_refused(args("connect"), ERR_INVALID_OPTION, "URL", "connect: missing argument URL");
+    assert_refused(args("connect"), ERR_INVALID_OPTION, "URL", "missing argument URL");
     assert_refused(args("box", "remove", "a", "b"), ERR_INVALID_OPTION, "b",
                    "remove: unexpected argument 2: b");
     assert_refused(args("box", "list", "x"), ERR_INVALID_OPTION, "x",
