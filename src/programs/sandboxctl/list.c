@@ -13,7 +13,7 @@
 #include "cli/output.h"
 #include "cli/sandbox.h"
 
-enum { MICROSECONDS = 1000000, MIB = 1 << 20 };
+enum { MICROSECONDS = 1000000, MIB = 1 << 20, USAGE_BYTES = 64 };
 
 static const volatile sig_atomic_t never = 0;
 
@@ -96,8 +96,13 @@ int ctl_list(struct ctl *ctl, const struct option_values *values, const char *ta
 
 /* ---- stats ---- */
 
+/* As wide as a small terminal. */
+static const char usage_heads[] =
+    "SANDBOX                               STATUS   MEMORY         CPU TIME  TASKS";
+
 static void put_usage(struct output *output, const struct json_value *item)
 {
+    char shown_memory[USAGE_BYTES];
     struct str id = STR_EMPTY;
     struct str status = STR_EMPTY;
     int64_t memory = 0;
@@ -113,9 +118,10 @@ static void put_usage(struct output *output, const struct json_value *item)
     (void)json_get_int(item, STR("cpu_us"), &cpu_us);
     (void)json_get_int(item, STR("processes"), &processes);
     (void)json_get_int(item, STR("processes_limit"), &most_processes);
+    snprintf(shown_memory, sizeof(shown_memory), "%.1f / %lld MiB", (double)memory / MIB,
+             (long long)(most_memory / MIB));
     output_shown(output, id, PRINTABLE_LINE);
-    output_printf(output, "  %-8.*s  %7.1f / %lld MiB  %8.2f s  %lld / %lld", STR_ARG(status),
-                  (double)memory / MIB, (long long)(most_memory / MIB),
+    output_printf(output, "  %-7.*s  %-13s  %6.2f s  %lld / %lld", STR_ARG(status), shown_memory,
                   (double)cpu_us / MICROSECONDS, (long long)processes, (long long)most_processes);
     output_line_end(output);
 }
@@ -147,8 +153,7 @@ int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *e
             r = ask_usage(ctl, id, &arena, &answer, err);
         if (r < 0 || is_json)
             return r < 0 ? r : print_json(ctl, err);
-        put_heads(&output, "SANDBOX                               STATUS    MEMORY             "
-                           "CPU TIME    PROCESSES");
+        put_heads(&output, usage_heads);
         put_usage(&output, answer);
         return output_finish(&output, err);
     }
@@ -158,8 +163,7 @@ int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *e
     if (is_json)
         output_str(&output, STR("["));
     else if (answer->type == JSON_ARRAY && answer->size > 0)
-        put_heads(&output, "SANDBOX                               STATUS    MEMORY             "
-                           "CPU TIME    PROCESSES");
+        put_heads(&output, usage_heads);
     json_each_item (item, answer) {
         const struct json_value *usage;
         struct err gone = ERR_INIT;
