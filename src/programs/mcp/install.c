@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -147,7 +148,7 @@ static int ask(const struct installing *installing, bool is_sure, struct err *er
                        installing->path);
     fprintf(stderr, "Change %s? [y/N] ", installing->path);
     if (fgets(answer, sizeof(answer), stdin) == NULL ||
-        (strcmp(answer, "y\n") != 0 && strcmp(answer, "yes\n") != 0))
+        (strcasecmp(answer, "y\n") != 0 && strcasecmp(answer, "yes\n") != 0))
         return err_set(err, ERR_CANCELLED, "%s is unchanged", installing->path);
     return 0;
 }
