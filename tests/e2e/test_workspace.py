@@ -392,6 +392,12 @@ class Using(WorkspaceScene):
         self.write("a.txt", "three\n", at=self.copy)
         self.assertIn("use --yes", self.refuses("apply", "shop"))
 
+    def test_on_a_terminal_it_says_how_to_go_on(self):
+        self.assertRegex(self.on_terminal("ls")[1], r"^WORKSPACE +CREATED +PROJECT\r\nshop ")
+        self.assertIn("'gatehouse workspace diff second'", self.on_terminal("new", "--name", "second", self.project)[1])
+        self.does("rm", "shop", "second")
+        self.assertIn("'gatehouse workspace new' makes one", self.on_terminal("ls")[1])
+
     def test_a_terminal_shows_how_far_it_is(self):
         for i in range(3000):
             self.write(f"d{i % 20}/{i}")

@@ -66,6 +66,8 @@ static int ask(const struct task *task, size_t count, bool *out_yes, struct err 
     if (write(STDERR_FILENO, words, strlen(words)) < 0)
         return err_set_plain(err, err_from_errno(errno));
     *out_yes = is_yes();
+    if (stop_signal != 0)
+        (void)!write(STDERR_FILENO, "\n", 1); /* behind the ^C that the terminal shows */
     return 0;
 }
 

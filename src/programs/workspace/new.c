@@ -221,5 +221,11 @@ int task_new(struct task *task, struct err *err)
     tell_left_out(&task->record);
     output_str(&output, str_from(name));
     output_line_end(&output);
-    return output_finish(&output, err);
+    r = output_finish(&output, err);
+    if (r == 0 && making.has_terminal)
+        fprintf(stderr,
+                "The copy is ready. An agent's client starts 'gatehouse workspace mcp %s';\n"
+                "'gatehouse workspace diff %s' shows what was changed.\n",
+                name, name);
+    return r;
 }

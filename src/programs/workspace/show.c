@@ -38,6 +38,7 @@ struct listing {
     struct task *task;
     struct output *output;
     struct json_writer *json; /* or NULL */
+    size_t count;
 };
 
 static void list_json(const struct listing *listing, const char *name,
@@ -59,7 +60,7 @@ static void list_json(const struct listing *listing, const char *name,
 
 static int list_one(void *data, const char *name)
 {
-    const struct listing *listing = data;
+    struct listing *listing = data;
     cleanup_record struct copies_record record = COPIES_RECORD_INIT;
     char created[CLOCK_ISO_BYTES];
     struct err err = ERR_INIT;
@@ -74,6 +75,10 @@ static int list_one(void *data, const char *name)
         list_json(listing, name, &record, created);
         return 0;
     }
+    /* People get a line that names the columns; scripts do not. */
+    if (listing->count++ == 0 && isatty(STDOUT_FILENO) == 1)
+        output_printf(listing->output, "%-*s  %-*s  %s\n", NAME_COLUMN, "WORKSPACE", DATE_BYTES,
+                      "CREATED", "PROJECT");
     output_printf(listing->output, "%-*s  %.*s  ", NAME_COLUMN, name, DATE_BYTES, created);
     output_shown(listing->output, record.original, PRINTABLE_LINE);
     output_line_end(listing->output);
@@ -116,6 +121,8 @@ int task_list(struct task *task, struct err *err)
 
     if (r == 0 && !options_is_on(task->values, WORKSPACE_LS_JSON)) {
         r = copies_each(&task->store, list_one, &listing, err);
+        if (r == 0 && listing.count == 0 && isatty(STDERR_FILENO) == 1)
+            fputs("You have no workspaces: 'gatehouse workspace new' makes one\n", stderr);
     } else if (r == 0) {
         json_writer_init(&json, &text);
         json_writer_set_pretty(&json);
