@@ -20,7 +20,7 @@ static int nobody_there(uint16_t port, struct err *err)
 {
     return err_set(err, ERR_NOT_FOUND,
                    "no daemon of yours uses port %u (choose another with --port). Start one with "
-                   "'gatehouse connect'",
+                   "'gatehouse connect'. The page of 'gatehouse up' shows its own",
                    port);
 }
 
