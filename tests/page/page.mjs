@@ -1,6 +1,6 @@
 // A person uses the page: in a real browser, with a real server and a real daemon.
 //
-//     node page.mjs GATEHOUSE BROWSER PICTURES ROOM PATIENCE [CASE...]
+//     node page.mjs GATEHOUSE BROWSER PICTURES ROOM PATIENCE [--details] [CASE...]
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,8 +11,11 @@ import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { chromium } from "playwright-core";
+import { details } from "./details.mjs";
 
 const [gatehouse, browserPath, pictures, room, patienceText, ...wanted] = process.argv.slice(2);
+const isDetails = wanted[0] === "--details";
+if (isDetails) wanted.shift();
 const PATIENCE = Number(patienceText) / 5;
 const CLOSING_MS = 10_000;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -111,6 +114,7 @@ class Scene {
   async openTab() {
     this.page = await this.context.newPage();
     this.page.setDefaultTimeout(PATIENCE);
+    if (this.init) await this.page.addInitScript(this.init);
     this.page.on("pageerror", (error) => this.problems.push(error.message));
     this.page.on("console", (message) => {
       // What a request was refused with, or a server that restarts, is no mistake of the page.
@@ -624,7 +628,7 @@ const cases = {
     for (const group of ["Commands", "Browser", "Screen and input", "Other tools", "Change files"]) await scene.page.getByLabel(group).uncheck();
     // A script's click is not the user's, and a click counts only when the page was in sight for a while.
     const allow = scene.page.getByRole("button", { name: "Allow", exact: true });
-    await scene.page.waitForFunction(() => !document.querySelector(".consent .primary").disabled);
+    await scene.page.locator(".consent .primary:enabled").waitFor();
     await scene.page.evaluate(() => document.querySelector(".consent .primary").click());
     assert.ok(await allow.isEnabled());
     await allow.click();
@@ -1019,7 +1023,7 @@ const measures = {
 for (const [name, run] of Object.entries(measures)) if (wanted.some((word) => name.includes(word))) cases[name] = run;
 
 let failed = 0;
-for (const [name, run] of Object.entries(cases)) {
+for (const [name, run] of Object.entries(isDetails ? details({ Scene, all, gatehouse, pictures, PATIENCE }) : cases)) {
   if (wanted.length > 0 && !wanted.some((word) => name.includes(word))) continue;
   await launch();
   try {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Uses the server's page in a real Chromium, with a real daemon behind it: see page.mjs.
 
-    test_page.py GATEHOUSE CACHE PICTURES [CASE...]
+    test_page.py GATEHOUSE CACHE PICTURES [--details] [CASE...]
 
 CACHE is a folder of the build directory, where the packages of package-lock.json are installed once.
 PICTURES gets a screenshot of each page. In a network of its own, because a page looks for a daemon
@@ -32,7 +32,8 @@ def main():
     room = pathlib.Path(os.path.realpath(tempfile.mkdtemp(prefix="page-", dir=in_memory())))
     try:
         (room / "node_modules").symlink_to(cache / "node_modules")
-        shutil.copy(HERE / "page.mjs", room)
+        for name in ("page.mjs", "details.mjs"):
+            shutil.copy(HERE / name, room)
         environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(room / "home"),
                        "XDG_STATE_HOME": str(room / "state"), "LANG": "C.UTF-8"}
         (room / "home").mkdir()

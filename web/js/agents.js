@@ -1,5 +1,5 @@
 // Keys of agents and the settings that each client needs; apps that the user allowed by OAuth.
-import { ago, copyButton, failed, h, sure, toast } from "./dom.js";
+import { ago, copyButton, failed, h, keepingFocus, sure, toast } from "./dom.js";
 import { get, post, remove } from "./api.js";
 import { GROUPS, OF_WORKSPACE, groupsText } from "./groups.js";
 import { state, watch } from "./store.js";
@@ -25,13 +25,13 @@ function snippets(url, key) {
 function newKey(agent) {
   const all = snippets(`${location.origin}/mcp`, agent.key);
   const body = h("div");
-  const show = (name) => {
+  const show = (name) => keepingFocus(body, () => {
     body.replaceChildren(
       h("div", { class: "tabs", role: "tablist" }, Object.keys(all).map((each) =>
         h("button", { role: "tab", class: "small", "aria-selected": String(each === name), onclick: () => show(each) }, each))),
       h("div", { class: "row apart" }, h("p", { class: "quiet" }, all[name][0]), copyButton(all[name][1])),
       h("pre", { class: "result", tabindex: 0 }, all[name][1]));
-  };
+  });
   show("Claude Code");
   return h("section", { class: "card" },
     h("h2", {}, `The key of ${agent.name}`),

@@ -6,7 +6,7 @@ import { agents } from "./agents.js";
 import { audit } from "./audit.js";
 import { consent, isConsent } from "./consent.js";
 import { copies } from "./copies.js";
-import { h, toast } from "./dom.js";
+import { h, keepingFocus, toast } from "./dom.js";
 import { files } from "./files.js";
 import { home, questionCard } from "./home.js";
 import { rules } from "./rules.js";
@@ -32,12 +32,23 @@ let isDue = false;
 
 const address = () => location.hash.slice(1) || "/";
 
+// Most news changes nothing here, and a link that is replaced loses its focus and its click.
+let drawnNav = "";
 function drawNav() {
-  if (isConsent) return;
+  const pages = Object.keys(PAGES).filter((path) => !PAGES[path].isHidden && (PAGES[path].isFor?.() ?? true));
+  const now = JSON.stringify([address(), state.questions.length, pages, state.me, state.isLive, shown !== null]);
+  if (isConsent || now === drawnNav) return;
+  isNavHeld = isPressed;
+  if (isNavHeld) return;
+  drawnNav = now;
+  keepingFocus(document.querySelector("header"), () => replaceNav(pages));
+}
+
+function replaceNav(pages) {
   const count = state.questions.length;
   document.title = `${count > 0 ? `(${count}) ` : ""}${PAGES[address()]?.title ?? "Machine"} · Gatehouse`;
-  nav.replaceChildren(...Object.entries(PAGES).filter(([, page]) => !page.isHidden && (page.isFor?.() ?? true)).map(([path, page]) =>
-    h("a", { href: `#${path}`, "aria-current": path === address() ? "page" : undefined }, page.title,
+  nav.replaceChildren(...pages.map((path) =>
+    h("a", { href: `#${path}`, "aria-current": path === address() ? "page" : undefined }, PAGES[path].title,
       path === "/" && count > 0 && h("span", { class: "count", "aria-label": `${count} open questions` }, String(count)))));
   document.getElementById("who").replaceChildren(
     ...(state.me?.name ? [h("a", { href: "#/account", title: "Your sessions", "aria-current": address() === "/account" ? "page" : undefined }, state.me.name)] : []),
@@ -57,12 +68,15 @@ function drawConsent() {
 // A click must end on the element where it began, so nothing is drawn while a button is held down.
 let isPressed = false;
 let isHeld = false;
+let isNavHeld = false;
 addEventListener("pointerdown", () => (isPressed = true), true);
 for (const end of ["pointerup", "pointercancel", "blur"])
   addEventListener(end, () => {
     isPressed = false;
-    if (isHeld) setTimeout(draw); // after the click
-    isHeld = false;
+    // After the click.
+    if (isHeld) setTimeout(draw);
+    else if (isNavHeld) setTimeout(drawNav);
+    isHeld = isNavHeld = false;
   }, true);
 
 function draw() {
@@ -72,7 +86,7 @@ function draw() {
   if (isConsent) return drawConsent();
   const page = PAGES[address()] ?? PAGES["/"];
   shown = page;
-  update = page.draw(main, draw) ?? null;
+  keepingFocus(main, () => (update = page.draw(main, draw) ?? null));
   drawNav();
 }
 
@@ -165,8 +179,20 @@ addEventListener("hashchange", () => {
 addEventListener("signed-out", () => {
   if (state.me) location.reload();
 });
+// The address says which page is shown, so a link into the page must not change it.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+const CLOSED = {
+  "the machine": "Answered elsewhere: on the machine",
+  "its time limit": "Nobody answered in time, so it was denied",
+  "nobody in time": "Nobody answered in time, so it was denied",
+  "the agent, who gave up": "The agent has given up, and there is nothing to answer",
+  "the machine, which is gone": "The machine has disconnected, and there is nothing to answer",
+};
 addEventListener("question-closed", ({ detail }) => {
-  if (detail.by && detail.by !== "page") toast(`Answered elsewhere: ${detail.by}`);
+  if (detail.by && detail.by !== "page") toast(CLOSED[detail.by] ?? `Answered elsewhere: ${detail.by}`);
 });
 
 async function start() {

@@ -18,6 +18,20 @@ export function arrange(box, elements) {
   elements.forEach((element, at) => box.children[at] !== element && box.insertBefore(element, box.children[at] ?? null));
 }
 
+// What somebody has reached with the keyboard stays so while `box` is drawn again, unless it is not clear
+// which of several it was.
+export function keepingFocus(box, work) {
+  const key = (one) => one.tagName + (one.getAttribute("aria-label") ?? one.getAttribute("href") ?? (one.name || one.textContent || one.role));
+  const like = (wanted) => [...box.querySelectorAll("a, button, input, select, textarea, summary, [tabindex]")].filter((one) => key(one) === wanted);
+  const focused = document.activeElement;
+  const wanted = focused !== box && box.contains(focused) ? key(focused) : null;
+  const before = wanted === null ? [] : like(wanted);
+  work();
+  if (wanted === null || focused.isConnected) return;
+  const after = like(wanted);
+  if (after.length === before.length) after[before.indexOf(focused)].focus({ preventScroll: true });
+}
+
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -42,7 +56,7 @@ export function copyButton(text, label = "Copy") {
       } catch {
         button.textContent = "Press Ctrl+C";
         const range = document.createRange();
-        range.selectNodeContents(button.parentElement.querySelector("code, pre"));
+        range.selectNodeContents(button.parentElement.querySelector("code, pre") ?? button.parentElement.nextElementSibling);
         getSelection().removeAllRanges();
         getSelection().addRange(range);
       }

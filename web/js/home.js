@@ -1,7 +1,7 @@
 // The first page: the machine, what it is asked, what happened last.
 import { reportButton } from "./audit.js";
 import { callsChart } from "./charts.js";
-import { ago, clock, command, diff, empty, h, sure, toast } from "./dom.js";
+import { ago, clock, command, diff, empty, h, keepingFocus, sure, toast } from "./dom.js";
 import { post } from "./api.js";
 import { connectDaemon, looksByItself, state, wishToLook } from "./store.js";
 
@@ -22,14 +22,16 @@ const GROUPS = {
 };
 export const groupName = (name) => GROUPS[name] ?? name;
 
+// Once at a time. What is disabled loses the focus, so it only looks so.
 async function act(button, work) {
-  button.disabled = true;
+  if (button.ariaDisabled === "true") return;
+  button.ariaDisabled = "true";
   try {
     await work();
   } catch (problem) {
     toast(problem.message);
   } finally {
-    button.disabled = false;
+    button.ariaDisabled = null;
   }
 }
 
@@ -185,9 +187,11 @@ export function home(main, redraw) {
       card));
   return (what) => {
     if (what !== "calls") return redraw();
-    const next = recent();
-    card.replaceWith(next);
-    card = next;
+    keepingFocus(main, () => {
+      const next = recent();
+      card.replaceWith(next);
+      card = next;
+    });
   };
 }
 home.cares = ["all", "status", "calls"];

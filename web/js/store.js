@@ -62,6 +62,8 @@ function take(kind, value) {
       break;
     case "question-closed":
       state.questions = state.questions.filter((question) => question.id !== value.id);
+      notes.get(value.id)?.close();
+      notes.delete(value.id);
       changed("questions");
       dispatchEvent(new CustomEvent("question-closed", { detail: value }));
       break;
@@ -85,10 +87,13 @@ function take(kind, value) {
   }
 }
 
+// Notifications of the desktop, by question: they go when it is answered.
+const notes = new Map();
 function notify(question) {
   if (typeof Notification === "undefined" || Notification.permission !== "granted" || !document.hidden) return;
   const note = new Notification("Gatehouse: an agent asks", { body: `${question.toolGroup}: ${question.resource}`, tag: question.id });
   note.onclick = () => window.focus();
+  notes.set(question.id, note);
 }
 
 export async function reload() {
@@ -191,12 +196,10 @@ export async function connectDaemon() {
           body: JSON.stringify({ url: location.origin, token: link.data.token }),
         });
         state.probing = "looking";
-        state.wasRefused = answer.status === 403; // the user said no
+        state.wasRefused = answer.status === 403; // the user said no, and is not asked again
+        if (state.wasRefused) wishToLook(false);
         changed("status");
-        if (state.wasRefused) {
-          wishToLook(false);
-          break;
-        }
+        if (state.wasRefused) break;
       }
     } catch {
       if (state.probing !== "looking") {
