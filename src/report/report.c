@@ -218,15 +218,17 @@ static struct changed_file *find_file(struct report *report, struct str name)
 static void count_diff(struct report *report, struct str diff)
 {
     struct changed_file *file = NULL;
+    struct report_hunk hunk = {0};
     struct str line;
 
     while (str_cut(&diff, '\n', &line)) {
-        if (str_starts_with(line, STR("+++ b/")))
+        enum report_line kind = report_read_line(&hunk, line);
+
+        if (kind == REPORT_LINE_NAME && str_starts_with(line, STR("+++ b/")))
             file = find_file(report, str_slice(line, 6, line.len));
-        else if (file != NULL && str_starts_with(line, STR("+")))
+        else if (kind == REPORT_LINE_ADDED && file != NULL)
             file->added++;
-        else if (file != NULL && str_starts_with(line, STR("-")) &&
-                 !str_starts_with(line, STR("--- a/")))
+        else if (kind == REPORT_LINE_REMOVED && file != NULL)
             file->removed++;
     }
 }

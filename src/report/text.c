@@ -43,22 +43,55 @@ static int put_safe(struct buf *out, struct str line, unsigned rule)
     return r == 0 ? put_escaped(out, buf_view(&shown)) : r;
 }
 
-static struct str mark_of(struct str line)
+/* 3 of "-1,3", and 1 of "-1". */
+static int64_t count_of(struct str range)
 {
-    if (str_starts_with(line, STR("+++ ")) || str_starts_with(line, STR("--- ")))
-        return STR("<b>");
-    if (str_starts_with(line, STR("@@")))
-        return STR("<i>");
-    if (str_starts_with(line, STR("+")))
-        return STR("<ins>");
-    if (str_starts_with(line, STR("-")))
-        return STR("<del>");
-    return STR("<span>");
+    struct str first;
+    int64_t count = 1;
+
+    (void)str_cut(&range, ',', &first);
+    if (range.len > 0 && (!str_to_int64(range, &count) || count < 0))
+        count = 0;
+    return count;
 }
 
-static int put_diff_line(struct buf *out, struct str line)
+/* "@@ -1,3 +1,4 @@" */
+static void begin_hunk(struct report_hunk *hunk, struct str line)
 {
-    struct str mark = mark_of(line);
+    struct str before = STR_EMPTY;
+    struct str after = STR_EMPTY;
+    struct str word;
+
+    (void)str_cut(&line, ' ', &word);
+    (void)str_cut(&line, ' ', &before);
+    (void)str_cut(&line, ' ', &after);
+    *hunk = (struct report_hunk){count_of(before), count_of(after)};
+}
+
+enum report_line report_read_line(struct report_hunk *hunk, struct str line)
+{
+    char mark = line.len > 0 ? line.ptr[0] : ' ';
+
+    if (str_starts_with(line, STR("@@"))) {
+        begin_hunk(hunk, line);
+        return REPORT_LINE_HUNK;
+    }
+    if ((hunk->after <= 0 && str_starts_with(line, STR("+++ "))) ||
+        (hunk->before <= 0 && str_starts_with(line, STR("--- "))))
+        return REPORT_LINE_NAME;
+    hunk->before -= mark == '-' || mark == ' ';
+    hunk->after -= mark == '+' || mark == ' ';
+    return mark == '+' ? REPORT_LINE_ADDED : mark == '-' ? REPORT_LINE_REMOVED : REPORT_LINE_OTHER;
+}
+
+static int put_diff_line(struct buf *out, struct str line, struct report_hunk *hunk)
+{
+    static const struct str marks[] = {
+        [REPORT_LINE_OTHER] = STR_LITERAL("<span>"),  [REPORT_LINE_NAME] = STR_LITERAL("<b>"),
+        [REPORT_LINE_HUNK] = STR_LITERAL("<i>"),      [REPORT_LINE_ADDED] = STR_LITERAL("<ins>"),
+        [REPORT_LINE_REMOVED] = STR_LITERAL("<del>"),
+    };
+    struct str mark = marks[report_read_line(hunk, line)];
     int r = buf_append_str(out, mark);
 
     if (r == 0)
@@ -68,8 +101,10 @@ static int put_diff_line(struct buf *out, struct str line)
     return r == 0 ? buf_append_str(out, str_slice(mark, 1, mark.len)) : r;
 }
 
-static int put_lines(struct buf *out, struct str text, int (*put)(struct buf *out, struct str line))
+static int put_lines(struct buf *out, struct str text,
+                     int (*put)(struct buf *out, struct str line, struct report_hunk *hunk))
 {
+    struct report_hunk hunk = {0};
     cleanup_buf struct buf kept = BUF_INIT(TEXT_BYTES);
     int r = redact_all(text, &kept);
     struct str rest = buf_view(&kept);
@@ -78,15 +113,16 @@ static int put_lines(struct buf *out, struct str text, int (*put)(struct buf *ou
     if (rest.len > 0 && rest.ptr[rest.len - 1] == '\n')
         rest.len--;
     while (r == 0 && str_cut(&rest, '\n', &line)) {
-        r = put(out, line);
+        r = put(out, line, &hunk);
         if (r == 0)
             r = buf_append_char(out, '\n');
     }
     return r;
 }
 
-static int put_plain(struct buf *out, struct str line)
+static int put_plain(struct buf *out, struct str line, struct report_hunk *hunk)
 {
+    (void)hunk;
     return put_safe(out, line, PRINTABLE_TABS);
 }
 

@@ -194,6 +194,15 @@ class Report(CommandScene):
         page = Page(self.page()).text
         self.assertEqual(page.count("The rest was not recorded."), 3)
 
+    def test_lines_that_look_like_the_head_of_a_diff_are_lines(self):
+        diff = ("--- a/real\n+++ b/real\n@@ -1,3 +1,3 @@\n one\n--- a/two\n+++ b/other\n three\n"
+                "@@ -9,0 +10 @@\n+++ b/last\n@@ -1,-9223372036854775808 +x @@\n")
+        self.put(self.call(1, "write_file", "real", details={"ms": 1, "diff": diff}))
+        page = self.page()
+        for line in ("<b>+++ b/real</b>", "<del>--- a/two</del>", "<ins>+++ b/other</ins>", "<ins>+++ b/last</ins>"):
+            self.assertIn(line, page)
+        self.assertEqual(re.findall(r"\+(\d+) .(\d+)", Page(page).text), [("2", "1")])
+
     def test_a_huge_session_stays_bounded(self):
         details = {"ms": 1, "diff": "+++ b/x\n" + "+<<<<<<<<\n" * 900}
         self.put(*(self.call(number, "write_file", f"dir/{number}", details=details) for number in range(700)),
