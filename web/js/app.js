@@ -71,7 +71,8 @@ let isHeld = false;
 let isNavHeld = false;
 addEventListener("pointerdown", () => (isPressed = true), true);
 for (const end of ["pointerup", "pointercancel", "blur"])
-  addEventListener(end, () => {
+  addEventListener(end, ({ target }) => {
+    if (end === "blur" && target !== window) return; // the focus only goes to where the click is
     isPressed = false;
     // After the click.
     if (isHeld) setTimeout(draw);
