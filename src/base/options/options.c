@@ -182,8 +182,8 @@ static int too_many(const struct option_command *command, const char *word, stru
         if (command->arguments[i].is_secret)
             last = STR("(not shown)");
     option_printable(last, shown);
-    return err_set_field(err, ERR_INVALID_OPTION, shown, "%s: unexpected argument %zu: %s",
-                         command->name, command->argument_count + 1, shown);
+    return err_set_field(err, ERR_INVALID_OPTION, shown, "unexpected argument %zu: %s",
+                         command->argument_count + 1, shown);
 }
 
 static int take_argument(struct option_values *values, const char *word, struct words *words,
