@@ -33,6 +33,9 @@ static void on_signal(void *data, int signum)
     struct program *program = data;
 
     program->status = STOP_EXIT + signum;
+    /* The shell's prompt does not begin behind the ^C that the terminal shows. */
+    if (signum == SIGINT && isatty(STDOUT_FILENO) == 1)
+        (void)!write(STDOUT_FILENO, "\n", 1);
     loop_stop(program->loop);
 }
 
