@@ -34,9 +34,12 @@ static struct tls_context *tls;
 static const struct catalog_tool tool = {
     .name = STR_LITERAL("test_simple_text"),
     .input_schema = STR_LITERAL("{\"type\":\"object\"}"),
-    .listing = STR_LITERAL("{\"name\":\"test_simple_text\",\"inputSchema\":{\"type\":\"object\"}}"),
 };
-static const struct catalog_tool *const tools[] = {&tool};
+static const struct catalog_listing listing = {
+    .tool = &tool,
+    .text = STR_LITERAL("{\"name\":\"test_simple_text\",\"inputSchema\":{\"type\":\"object\"}}"),
+};
+static const struct catalog_listing *const tools[] = {&listing};
 
 static void start(void *data, struct mcp_call *call)
 {

@@ -13,8 +13,6 @@ enum { PRINT_BYTES = 1 << 20 };
 /* For changing files, choosing a mode opts in to write access, and deny opts out. */
 static void set_mode(struct confirm *confirm, size_t group, enum permission_mode mode)
 {
-    if (!catalog_has_group((enum catalog_group)group))
-        return;
     confirm->modes.of[group] = mode;
     if (group == CATALOG_FILESYSTEM_WRITE)
         confirm->has_write_access = mode != PERMISSION_DENY;

@@ -34,14 +34,11 @@ enum permission_mode confirm_mode_of(const struct confirm *confirm, size_t group
                   (!confirm->has_write_access ||
                    confirm->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY);
 
-    return is_off || !catalog_has_group((enum catalog_group)group) ? PERMISSION_DENY
-                                                                   : confirm->modes.of[group];
+    return is_off ? PERMISSION_DENY : confirm->modes.of[group];
 }
 
 static const char *mode_words(const struct confirm *confirm, size_t group)
 {
-    if (!catalog_has_group((enum catalog_group)group))
-        return "Not available in this version";
     if (group == CATALOG_FILESYSTEM_WRITE) {
         if (confirm->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
             return "Deny (reading is denied)";

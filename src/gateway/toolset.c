@@ -224,11 +224,10 @@ static int add_tool(struct owned_set *owned, const struct json_value *tool, stru
     *added =
         (struct toolset_tool){.tool = {.id = -1, .provider = "gateway"}, .group = group_of(name)};
     if (!arena_copy_str(&owned->arena, name, &added->tool.name) ||
-        !arena_copy_str(&owned->arena, buf_view(space), &added->tool.listing))
+        !arena_copy_str(&owned->arena, buf_view(space), &added->listing.text))
         return owned->arena.error;
-    added->tool.description = STR_EMPTY;
     added->tool.input_schema = STR("{}");
-    added->tool.output_schema = STR_EMPTY;
+    added->listing.tool = &added->tool;
     owned->set.count++;
     return 0;
 }

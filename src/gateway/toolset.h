@@ -42,8 +42,9 @@ unsigned toolset_group_bit(struct str name);
 void toolset_write_groups(struct json_writer *json, struct str key, unsigned groups);
 
 struct toolset_tool {
-    struct catalog_tool tool; /* only its texts: the daemon implements it */
-    unsigned group;           /* one bit */
+    struct catalog_tool tool; /* only its name: the daemon implements it */
+    struct catalog_listing listing;
+    unsigned group; /* one bit */
 };
 
 struct toolset {

@@ -66,7 +66,7 @@ struct mcp_prompt {
  * called when neither the service nor a call that began with it needs it any more.
  */
 struct mcp_offer {
-    const struct catalog_tool *const *tools;
+    const struct catalog_listing *const *tools;
     size_t tool_count;
     bool hides_output_schemas; /* results have no structuredContent */
     const struct mcp_prompt *const *prompts;

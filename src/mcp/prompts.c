@@ -3,19 +3,29 @@
 
 #include <stdio.h>
 
-/* Returns the prepared text of an entry in one of our own lists. */
-typedef struct str listing_fn(const struct mcp_offer *offer, size_t index);
+enum { LISTING_PARTS = 2 };
 
-static struct str tool_listing(const struct mcp_offer *offer, size_t index)
+/* Adds the prepared text of an entry in one of our own lists, in parts. Returns how many. */
+typedef size_t listing_fn(const struct mcp_offer *offer, size_t index, struct str *out_parts);
+
+static size_t tool_listing(const struct mcp_offer *offer, size_t index, struct str *out_parts)
 {
-    const struct catalog_tool *tool = offer->tools[index];
+    const struct catalog_listing *tool = offer->tools[index];
+    size_t at;
 
-    return offer->hides_output_schemas ? tool->plain_listing : tool->listing;
+    out_parts[0] = tool->text;
+    if (!offer->hides_output_schemas || tool->output.len == 0)
+        return 1;
+    at = (size_t)(tool->output.ptr - tool->text.ptr);
+    out_parts[0] = str_slice(tool->text, 0, at);
+    out_parts[1] = str_slice(tool->text, at + tool->output.len, tool->text.len);
+    return 2;
 }
 
-static struct str prompt_listing(const struct mcp_offer *offer, size_t index)
+static size_t prompt_listing(const struct mcp_offer *offer, size_t index, struct str *out_parts)
 {
-    return offer->prompts[index]->listing;
+    out_parts[0] = offer->prompts[index]->listing;
+    return 1;
 }
 
 /*
@@ -27,7 +37,7 @@ static int answer_page(struct mcp_session *session, const struct mcp_envelope *r
 {
     const struct mcp_offer *offer = &session->service->offer->offer;
     size_t page = session->server->page_size;
-    struct str members[2 * MCP_MAX_PAGE + 8];
+    struct str members[(1 + LISTING_PARTS) * MCP_MAX_PAGE + 8];
     char next[sizeof("],\"nextCursor\":\"\"") + 20];
     struct str cursor = STR_EMPTY;
     int64_t start = 0;
@@ -46,7 +56,7 @@ static int answer_page(struct mcp_session *session, const struct mcp_envelope *r
     for (size_t i = (size_t)start; i < end; i++) {
         if (i > (size_t)start)
             members[n++] = STR(",");
-        members[n++] = listing(offer, i);
+        n += listing(offer, i, members + n);
     }
     if (end < count) {
         snprintf(next, sizeof(next), "],\"nextCursor\":\"%zu\"", end);

@@ -219,8 +219,8 @@ const struct catalog_tool *mcp_service_find_tool(const struct mcp_service *servi
     const struct mcp_offer *offer = &service->offer->offer;
 
     for (size_t i = 0; i < offer->tool_count; i++) {
-        if (str_eq(offer->tools[i]->name, name))
-            return offer->tools[i];
+        if (str_eq(offer->tools[i]->tool->name, name))
+            return offer->tools[i]->tool;
     }
     return NULL;
 }

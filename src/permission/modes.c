@@ -40,7 +40,7 @@ int permission_modes_constrain(struct permission_modes *modes, struct err *err)
     if (modes->of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
         modes->of[CATALOG_FILESYSTEM_WRITE] = PERMISSION_DENY;
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
-        if (modes->of[i] != PERMISSION_DENY && catalog_has_group((enum catalog_group)i))
+        if (modes->of[i] != PERMISSION_DENY)
             return 0;
     return err_set(err, ERR_INVALID_OPTION,
                    "all tool groups are denied, so there is nothing to offer: set at least one to "

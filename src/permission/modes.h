@@ -34,8 +34,7 @@ const char *permission_mode_name(enum permission_mode mode);
 bool permission_mode_from(struct str name, enum permission_mode *out_mode);
 
 /*
- * Denies changing if reading is denied. ERR_INVALID_OPTION, with advice, if every group that has
- * tools is denied.
+ * Denies changing if reading is denied. ERR_INVALID_OPTION, with advice, if every group is denied.
  */
 int permission_modes_constrain(struct permission_modes *modes, struct err *err);
 

@@ -51,14 +51,6 @@ int catalog_refuse(struct str name, int code, struct err *err)
         option_of(tool->group));
 }
 
-bool catalog_has_group(enum catalog_group group)
-{
-    for (size_t i = 0; i < catalog_tool_count; i++)
-        if (catalog_tools[i].group == group)
-            return true;
-    return false;
-}
-
 const char *catalog_group_name(enum catalog_group group)
 {
     switch (group) {

@@ -67,11 +67,7 @@ struct catalog_tool {
     const char *provider; /* the family that implements it: see call/provider.h */
     bool is_internal;     /* a step of another tool, which no client can call */
     struct str name;
-    struct str description;
-    struct str input_schema;  /* JSON */
-    struct str output_schema; /* JSON; empty if the result is no object */
-    struct str listing;       /* the finished object for tools/list */
-    struct str plain_listing; /* the same without outputSchema */
+    struct str input_schema; /* JSON, without the texts for models: what arguments are checked by */
     const struct catalog_argument *arguments;
     size_t argument_count;
     const struct catalog_resource *resources;
@@ -82,11 +78,26 @@ extern const struct catalog_tool catalog_tools[];
 extern const size_t catalog_tool_count;
 
 /*
+ * How clients are told about a tool. Apart from the tools, so that programs that do not list them
+ * are linked without their longest texts.
+ */
+struct catalog_listing {
+    const struct catalog_tool *tool;
+    struct str text; /* the finished object for tools/list */
+    /* The part of the text that is the member outputSchema, with its comma; empty: none. */
+    struct str output;
+};
+
+/* By the tool's number. */
+extern const struct catalog_listing catalog_listings[];
+
+/*
  * The tools of a workspace, which an agent has instead of those above and which share some of their
  * names. Their numbers are WORKSPACE_TOOL_READ_FILE, …: protocol/workspacetoolids.h.
  */
 extern const struct catalog_tool workspace_tools[];
 extern const size_t workspace_tool_count;
+extern const struct catalog_listing workspace_listings[];
 
 /* NULL if there is no tool of that name that a client can call. */
 const struct catalog_tool *catalog_find(struct str name);
@@ -98,9 +109,6 @@ const struct catalog_tool *catalog_find_any(struct str name);
  * open its group.
  */
 int catalog_refuse(struct str name, int code, struct err *err);
-
-/* False: this version has no tools of the group, whatever the user allows. */
-bool catalog_has_group(enum catalog_group group);
 
 /* "filesystemRead", … */
 const char *catalog_group_name(enum catalog_group group);

@@ -66,7 +66,7 @@ enum conformance_prompt {
     CONFORMANCE_PROMPTS,
 };
 
-extern const struct catalog_tool conformance_tools[CONFORMANCE_TOOLS];
+extern const struct catalog_listing conformance_tools[CONFORMANCE_TOOLS];
 extern const struct mcp_prompt conformance_prompts[CONFORMANCE_PROMPTS];
 extern const struct str conformance_templates;
 

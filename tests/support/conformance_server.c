@@ -22,7 +22,7 @@ static struct signal_watch *end_watch;
 
 /* ---- what is offered ---- */
 
-static const struct catalog_tool *tools[CONFORMANCE_TOOLS];
+static const struct catalog_listing *tools[CONFORMANCE_TOOLS];
 static const struct mcp_prompt *prompts[CONFORMANCE_PROMPTS];
 static struct mcp_offer offer = {
     .tools = tools,

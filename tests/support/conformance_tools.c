@@ -31,14 +31,13 @@ enum { STEP_MS = 50 };
     "\"x-mcp-header\":\"Region\"}},\"required\":[\"region\"]}"
 
 #define TOOL(number, called, words, schema)                                                        \
-    [number] = {.id = (number),                                                                    \
-                .name = STR_LITERAL(called),                                                       \
-                .description = STR_LITERAL(words),                                                 \
-                .input_schema = STR_LITERAL(schema),                                               \
-                .listing = STR_LITERAL("{\"name\":\"" called "\",\"description\":\"" words         \
-                                       "\",\"inputSchema\":" schema "}")}
+    [number] = {.tool = &(const struct catalog_tool){.id = (number),                               \
+                                                     .name = STR_LITERAL(called),                  \
+                                                     .input_schema = STR_LITERAL(schema)},         \
+                .text = STR_LITERAL("{\"name\":\"" called "\",\"description\":\"" words            \
+                                    "\",\"inputSchema\":" schema "}")}
 
-const struct catalog_tool conformance_tools[CONFORMANCE_TOOLS] = {
+const struct catalog_listing conformance_tools[CONFORMANCE_TOOLS] = {
     TOOL(SIMPLE_TEXT, "test_simple_text", "Answers a text", OBJECT),
     TOOL(IMAGE_CONTENT, "test_image_content", "Answers an image", OBJECT),
     TOOL(AUDIO_CONTENT, "test_audio_content", "Answers a sound", OBJECT),

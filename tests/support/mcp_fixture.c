@@ -12,23 +12,21 @@
 
 enum tool { ECHO, WAIT, STEPS, TALK, FAIL, ASK, NEED };
 
-#define LISTING(tool) STR_LITERAL("{\"name\":\"" tool "\",\"inputSchema\":{\"type\":\"object\"}}")
+#define TOOL(number, called)                                                                       \
+    [number] = {                                                                                   \
+        .tool = &(const struct catalog_tool){.id = (number), .name = STR_LITERAL(called)},         \
+        .text = STR_LITERAL("{\"name\":\"" called "\",\"inputSchema\":{\"type\":\"object\"}}")}
 
-static const struct catalog_tool tools[] = {
-    {.id = ECHO, .name = STR_LITERAL("echo"), .listing = LISTING("echo")},
-    {.id = WAIT, .name = STR_LITERAL("wait"), .listing = LISTING("wait")},
-    {.id = STEPS, .name = STR_LITERAL("steps"), .listing = LISTING("steps")},
-    {.id = TALK, .name = STR_LITERAL("talk"), .listing = LISTING("talk")},
-    {.id = FAIL, .name = STR_LITERAL("fail"), .listing = LISTING("fail")},
-    {.id = ASK, .name = STR_LITERAL("ask"), .listing = LISTING("ask")},
-    {.id = NEED, .name = STR_LITERAL("need"), .listing = LISTING("need")},
+static const struct catalog_listing tools[] = {
+    TOOL(ECHO, "echo"), TOOL(WAIT, "wait"), TOOL(STEPS, "steps"), TOOL(TALK, "talk"),
+    TOOL(FAIL, "fail"), TOOL(ASK, "ask"),   TOOL(NEED, "need"),
 };
 
-static const struct catalog_tool *const offered[] = {
+static const struct catalog_listing *const offered[] = {
     &tools[ECHO], &tools[WAIT], &tools[STEPS], &tools[TALK], &tools[FAIL],
 };
 
-static const struct catalog_tool *const offered_more[] = {
+static const struct catalog_listing *const offered_more[] = {
     &tools[ECHO], &tools[WAIT], &tools[STEPS], &tools[TALK],
     &tools[FAIL], &tools[ASK],  &tools[NEED],
 };

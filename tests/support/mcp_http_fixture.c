@@ -19,17 +19,17 @@ enum tool { ANSWER, WAIT, SAY, TALK, ASK, HEADER, LARGE, PART, TOOLS };
     "\"inner\":{\"type\":\"object\",\"properties\":{"                                              \
     "\"zone\":{\"type\":\"string\",\"x-mcp-header\":\"Zone\"}}}}}"
 #define TOOL(number, called, schema)                                                               \
-    [number] = {.id = (number),                                                                    \
-                .name = STR_LITERAL(called),                                                       \
-                .input_schema = STR_LITERAL(schema),                                               \
-                .listing = STR_LITERAL("{\"name\":\"" called "\",\"inputSchema\":" schema "}")}
+    [number] = {.tool = &(const struct catalog_tool){.id = (number),                               \
+                                                     .name = STR_LITERAL(called),                  \
+                                                     .input_schema = STR_LITERAL(schema)},         \
+                .text = STR_LITERAL("{\"name\":\"" called "\",\"inputSchema\":" schema "}")}
 
-static const struct catalog_tool tools[TOOLS] = {
+static const struct catalog_listing tools[TOOLS] = {
     TOOL(ANSWER, "echo", OBJECT), TOOL(WAIT, "wait", OBJECT), TOOL(SAY, "say", OBJECT),
     TOOL(TALK, "talk", OBJECT),   TOOL(ASK, "ask", OBJECT),   TOOL(HEADER, "header", HEADER_SCHEMA),
     TOOL(LARGE, "large", OBJECT), TOOL(PART, "part", OBJECT),
 };
-static const struct catalog_tool *const offered[TOOLS] = {
+static const struct catalog_listing *const offered[TOOLS] = {
     &tools[ANSWER], &tools[WAIT],   &tools[SAY],   &tools[TALK],
     &tools[ASK],    &tools[HEADER], &tools[LARGE], &tools[PART],
 };

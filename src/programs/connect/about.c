@@ -15,7 +15,7 @@ static void write_tools(const struct machine_about *about, struct json_writer *j
     json_begin_array(json);
     for (size_t i = 0; i < catalog_tool_count; i++)
         if (about->offers(about->data, &catalog_tools[i]))
-            json_splice(json, catalog_tools[i].listing);
+            json_splice(json, catalog_listings[i].text);
     json_end_array(json);
 }
 

@@ -216,16 +216,9 @@ static void tell_settings(const struct program *program)
                   LOG_TEXT("error", choices->findings.why));
 }
 
-/* Logged once, so that users do not wonder where the tools are. */
+/* Logged once, so that users do not wonder why calls are denied. */
 static void tell_lacks(const struct program *program)
 {
-    const struct permission_modes *modes = &program->choices.modes;
-
-    for (size_t i = 0; i < PERMISSION_GROUPS; i++)
-        if (!catalog_has_group((enum catalog_group)i))
-            log_write(&program->log, LOG_INFO, "not available in this version",
-                      LOG_TEXT("group", catalog_group_name((enum catalog_group)i)),
-                      LOG_TEXT("permission", permission_mode_name(modes->of[i])));
     tell_settings(program);
     if (program->asks_here && program->console == NULL)
         log_write(&program->log, LOG_WARN,

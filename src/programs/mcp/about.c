@@ -35,11 +35,11 @@ static int choose_tools(struct about *about, const struct front_config *config)
     about->server.offer.tools = about->tools;
     for (size_t i = 0; i < workspace_tool_count && config->workspace != NULL; i++)
         if (config->modes->of[workspace_tools[i].group] != PERMISSION_DENY)
-            about->tools[about->server.offer.tool_count++] = &workspace_tools[i];
+            about->tools[about->server.offer.tool_count++] = &workspace_listings[i];
     for (size_t i = 0; i < catalog_tool_count; i++)
         if (!catalog_tools[i].is_internal && has_tool(config, &catalog_tools[i]) &&
             config->modes->of[catalog_tools[i].group] != PERMISSION_DENY)
-            about->tools[about->server.offer.tool_count++] = &catalog_tools[i];
+            about->tools[about->server.offer.tool_count++] = &catalog_listings[i];
     return 0;
 }
 

@@ -9,7 +9,7 @@
 
 struct about {
     struct mcp_server server; /* points into the rest */
-    const struct catalog_tool **tools;
+    const struct catalog_listing **tools;
     struct buf templates;
     struct buf instructions; /* if there are several folders */
 };

@@ -30,7 +30,7 @@ static struct str key_of(const int64_t *id)
 struct offered {
     struct toolset *set; /* NULL: no machine */
     size_t count;
-    const struct catalog_tool *tools[];
+    const struct catalog_listing *tools[];
 };
 
 static void release_offer(void *data)
@@ -51,7 +51,7 @@ static int offer_workspace(const struct agent_door *door, struct mcp_offer *out_
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < workspace_tool_count; i++)
         if (conversations_offer(&door->agent, &workspace_tools[i]))
-            offered->tools[offered->count++] = &workspace_tools[i];
+            offered->tools[offered->count++] = &workspace_listings[i];
     *out_offer = (struct mcp_offer){.tools = offered->tools,
                                     .tool_count = offered->count,
                                     .release = release_offer,
@@ -73,7 +73,7 @@ static int offer_machine(const struct agent_door *door, struct mcp_offer *out_of
     offered->set = set != NULL ? toolset_ref(set) : NULL;
     for (size_t i = 0; i < count; i++)
         if ((set->tools[i].group & groups) != 0)
-            offered->tools[offered->count++] = &set->tools[i].tool;
+            offered->tools[offered->count++] = &set->tools[i].listing;
     *out_offer = (struct mcp_offer){.tools = offered->tools,
                                     .tool_count = offered->count,
                                     .release = release_offer,

@@ -71,7 +71,7 @@ static void write_tools(const struct pageapi *api, int64_t user, struct json_wri
     json_begin_array(json);
     for (size_t i = 0; set != NULL && i < set->count; i++)
         if ((set->tools[i].group & groups) != 0)
-            json_splice(json, set->tools[i].tool.listing);
+            json_splice(json, set->tools[i].listing.text);
     json_end_array(json);
 }
 

@@ -395,7 +395,7 @@ static void unusable_tools_are_skipped(void **state)
     assert_int_equal(tools->tools[0].group, TOOLSET_GROUP(CATALOG_FILESYSTEM_READ));
     assert_int_equal(tools->tools[1].group, TOOLSET_OTHER);
     /* MCP clients refuse a schema without a type at the top. */
-    assert_true(str_find(tools->tools[1].tool.listing,
+    assert_true(str_find(tools->tools[1].listing.text,
                          STR("\"inputSchema\":{\"type\":\"object\",\"anyOf\"")) != SIZE_MAX);
 }
 

@@ -80,9 +80,9 @@ class Case(unittest.TestCase):
                               stderr=subprocess.STDOUT)
 
     def makes(self):
-        """The C source, the header and the page."""
-        paths = [self.root / name for name in ("t.c", "toolids.h", "tools.md")]
-        done = self.make("--c", paths[0], "--header", paths[1], "--page", paths[2])
+        """The table in C, the header, the page and the listings in C."""
+        paths = [self.root / name for name in ("t.c", "toolids.h", "tools.md", "l.c")]
+        done = self.make("--c", paths[0], "--header", paths[1], "--page", paths[2], "--listings", paths[3])
         self.assertEqual(done.returncode, 0, done.stdout)
         return [path.read_text() for path in paths]
 
@@ -274,7 +274,7 @@ class Schemas(Case):
     def test_an_alias_inside_a_list(self):
         self.tool["aliases"] = {"parts[].name": ["title"]}
         self.write(self.tool)
-        source, _, page = self.makes()
+        source, _, page, _ = self.makes()
         self.assertIn('STR_LITERAL("title")', source)
         self.assertIn("`title` for `parts[].name`", page)
         self.tool["aliases"] = {"parts[].path": ["title"]}
@@ -337,7 +337,7 @@ class Resources(Case):
         self.tool["resources"] = [{"argument": "path", "access": "executes",
                                    "directory": "dirPath"}]
         self.write(self.tool)
-        source, _, page = self.makes()
+        source, _, page, _ = self.makes()
         self.assertRegex(source, r"\.access = CATALOG_EXECUTES,\s+\.directory = STR_LITERAL")
         self.assertIn("executes `path` in `dirPath`", page)
 
@@ -353,7 +353,7 @@ class Output(Case):
         self.write(self.tool)
 
     def test_reading_comes_first(self):
-        _, header, page = self.makes()
+        _, header, page, _ = self.makes()
         self.assertRegex(header, r"TOOL_READ_NOTE,\s+TOOL_DROP_NOTE,\s+TOOL_COUNT,")
         self.assertLess(page.index("## read_note"), page.index("## drop_note"))
 
@@ -382,37 +382,42 @@ class Output(Case):
         text += "long " * 60 + "end"
         self.tool["description"] = text
         self.write(self.tool)
-        source, header, _ = self.makes()
-        self.assertTrue(all(len(line) <= 100 for line in source.splitlines()))
+        source, header, _, listings = self.makes()
+        self.assertTrue(all(len(line) <= 100 for line in (source + listings).splitlines()))
         (self.root / "protocol").mkdir()
         (self.root / "protocol/toolids.h").write_text(header)
         (self.root / "main.c").write_text(
             '#include <stdio.h>\n#include "protocol/catalog.h"\n#include "protocol/toolids.h"\n'
             "int main(void)\n{\n"
             "    for (size_t i = 0; i < catalog_tool_count; i++)\n"
-            "        printf(\"%.*s\\n\", STR_ARG(catalog_tools[i].listing));\n"
-            "    printf(\"%.*s\\n\", STR_ARG(catalog_tools[TOOL_READ_NOTE].description));\n"
+            "        printf(\"%.*s\\n\", STR_ARG(catalog_listings[i].text));\n"
+            "    printf(\"%.*s\\n\", STR_ARG(catalog_listings[TOOL_READ_NOTE].output));\n"
+            "    printf(\"%.*s\\n\", STR_ARG(catalog_tools[TOOL_READ_NOTE].input_schema));\n"
             "    printf(\"%s|%zu\\n\", catalog_tools[TOOL_READ_NOTE].resources[2].fallback.ptr,\n"
             "           catalog_tools[TOOL_DROP_NOTE].resource_count);\n    return 0;\n}\n")
         program = self.root / "main"
         subprocess.run([*COMPILER.split(), "-std=gnu17", "-Wall", "-Wextra", "-Werror",
                         f"-I{self.root}", f"-I{ROOT / 'src'}", "-o", program,
-                        self.root / "main.c", self.root / "t.c"], check=True)
+                        self.root / "main.c", self.root / "t.c", self.root / "l.c"], check=True)
         lines = subprocess.run([program], capture_output=True, check=True).stdout.decode()
-        first, second, description, rest = lines.splitlines()
+        first, second, output, schema, rest = lines.splitlines()
         wanted = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"]
         self.assertEqual(list(json.loads(first)), wanted)
         self.assertEqual(json.loads(first), {field: self.tool[field] for field in wanted})
         self.assertNotIn("outputSchema", json.loads(second))
-        self.assertEqual(description, text)
+        self.assertEqual(json.loads("{" + output.removeprefix(",") + "}"), {"outputSchema": self.tool["outputSchema"]})
+        self.assertEqual(json.loads(first.replace(output, "")).keys(), {*wanted} - {"outputSchema"})
+        self.assertNotIn("description", schema)
+        self.assertEqual(json.loads(schema)["properties"]["parts"]["items"],
+                         {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]})
         self.assertEqual(rest, "|0")
 
     def test_the_depfile_names_the_folder_and_its_files(self):
-        names = [self.root / name for name in ("t.c", "toolids.h", "t.d")]
-        done = self.make("--c", names[0], "--header", names[1], "--depfile", names[2])
+        names = [self.root / name for name in ("t.c", "toolids.h", "t.d", "l.c")]
+        done = self.make("--c", names[0], "--header", names[1], "--depfile", names[2], "--listings", names[3])
         self.assertEqual(done.returncode, 0, done.stdout)
         outputs, _, inputs = names[2].read_text().partition(":")
-        self.assertEqual(outputs.split(), [str(names[0]), str(names[1])])
+        self.assertEqual(outputs.split(), [str(names[0]), str(names[3]), str(names[1])])
         self.assertEqual(inputs.split(), [str(self.folder), str(self.folder / "drop_note.json"),
                                           str(self.folder / "read_note.json")])
 

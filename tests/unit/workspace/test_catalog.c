@@ -36,17 +36,33 @@ static const struct sample bad[] = {
     {WORKSPACE_TOOL_EXECUTE_COMMAND, "{\"command\":\"true\",\"timeout\":0}"},
 };
 
+static int check_against(struct arena *arena, const struct json_value *document, const char *json)
+{
+    const struct json_value *value;
+    const struct schema *schema;
+
+    assert_non_null(document);
+    assert_int_equal(schema_compile(arena, document, &schema, NULL), 0);
+    assert_int_equal(json_parse(arena, str_from(json), JSON_LIMITS_DEFAULT, &value, NULL), 0);
+    return schema_check(schema, value, NULL);
+}
+
 static int check(struct str schema_text, const char *json)
 {
     cleanup_arena struct arena arena = ARENA_INIT(1 << 20);
     const struct json_value *document;
-    const struct json_value *value;
-    const struct schema *schema;
 
     assert_int_equal(json_parse(&arena, schema_text, JSON_LIMITS_DEFAULT, &document, NULL), 0);
-    assert_int_equal(schema_compile(&arena, document, &schema, NULL), 0);
-    assert_int_equal(json_parse(&arena, str_from(json), JSON_LIMITS_DEFAULT, &value, NULL), 0);
-    return schema_check(schema, value, NULL);
+    return check_against(&arena, document, json);
+}
+
+static int check_result(struct str listing, const char *json)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(1 << 20);
+    const struct json_value *document;
+
+    assert_int_equal(json_parse(&arena, listing, JSON_LIMITS_DEFAULT, &document, NULL), 0);
+    return check_against(&arena, json_get(document, STR("outputSchema")), json);
 }
 
 static void each_tool_belongs_to_the_family(void **state)
@@ -56,8 +72,8 @@ static void each_tool_belongs_to_the_family(void **state)
     for (size_t i = 0; i < workspace_tool_count; i++) {
         assert_int_equal(workspace_tools[i].id, (int)i);
         assert_string_equal(workspace_tools[i].provider, "workspace");
-        assert_true(workspace_tools[i].output_schema.len > 0);
-        assert_int_equal(check(workspace_tools[i].output_schema, "{}"), ERR_SCHEMA_MISMATCH);
+        assert_ptr_equal(workspace_listings[i].tool, &workspace_tools[i]);
+        assert_int_equal(check_result(workspace_listings[i].text, "{}"), ERR_SCHEMA_MISMATCH);
     }
 }
 
