@@ -151,10 +151,10 @@ static unsigned group_of(struct str name)
         {STR_LITERAL("keyboard_"), CATALOG_COMPUTER}, {STR_LITERAL("browser_"), CATALOG_BROWSER},
         {STR_LITERAL("shell_"), CATALOG_SHELL},
     };
-    const struct catalog_tool *known = catalog_find(name);
+    enum catalog_group known;
 
-    if (known != NULL)
-        return TOOLSET_GROUP(known->group);
+    if (catalog_group_of(name, &known))
+        return TOOLSET_GROUP(known);
     for (size_t i = 0; i < array_size(families); i++)
         if (str_starts_with(name, families[i].prefix))
             return TOOLSET_GROUP(families[i].group);

@@ -18,6 +18,16 @@ const struct catalog_tool *catalog_find(struct str name)
     return tool != NULL && !tool->is_internal ? tool : NULL;
 }
 
+bool catalog_group_of(struct str name, enum catalog_group *out_group)
+{
+    for (size_t i = 0; i < catalog_name_count; i++)
+        if (str_eq(catalog_names[i].name, name)) {
+            *out_group = catalog_names[i].group;
+            return true;
+        }
+    return false;
+}
+
 /* The option of the programs that offer tools. */
 static const char *option_of(enum catalog_group group)
 {

@@ -99,6 +99,16 @@ extern const struct catalog_tool workspace_tools[];
 extern const size_t workspace_tool_count;
 extern const struct catalog_listing workspace_listings[];
 
+/* The group of a tool that a client can call, for programs that need no more of it. */
+struct catalog_name {
+    struct str name;
+    enum catalog_group group;
+};
+extern const struct catalog_name catalog_names[];
+extern const size_t catalog_name_count;
+/* False: there is no tool of that name that a client can call. */
+bool catalog_group_of(struct str name, enum catalog_group *out_group);
+
 /* NULL if there is no tool of that name that a client can call. */
 const struct catalog_tool *catalog_find(struct str name);
 /* Same, with the internal ones: for messages between our own processes. */

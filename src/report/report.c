@@ -409,7 +409,7 @@ static int put_call(struct buf *out, uint64_t number, const struct shown *shown,
 static void read_shown(const struct json_value *record, struct shown *shown)
 {
     const struct json_value *details = json_get(record, STR("details"));
-    const struct catalog_tool *tool;
+    enum catalog_group group = CATALOG_FILESYSTEM_READ; /* also if the tool is unknown */
 
     *shown = (struct shown){
         .tool = text_of(record, "tool"),
@@ -427,10 +427,9 @@ static void read_shown(const struct json_value *record, struct shown *shown)
         shown->has_ms = json_get_int(details, STR("ms"), &shown->ms);
         (void)json_get_bool(details, STR("cut"), &shown->is_cut);
     }
-    tool = catalog_find(shown->tool);
-    shown->is_change =
-        shown->diff.len > 0 || (tool != NULL && tool->group == CATALOG_FILESYSTEM_WRITE);
-    shown->is_command = tool != NULL && tool->group == CATALOG_SHELL;
+    (void)catalog_group_of(shown->tool, &group);
+    shown->is_change = shown->diff.len > 0 || group == CATALOG_FILESYSTEM_WRITE;
+    shown->is_command = group == CATALOG_SHELL;
 }
 
 static void count(struct report *report, const struct shown *shown)

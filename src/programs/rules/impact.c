@@ -101,24 +101,24 @@ static int visit_call(void *data, const struct json_value *record)
 {
     struct counting *counting = data;
     const struct json_value *root = json_get(record, STR("root"));
-    const struct catalog_tool *tool = NULL;
+    enum catalog_group group = CATALOG_FILESYSTEM_READ;
+    bool is_known;
     struct str text;
 
     if (!may_go_on(counting))
         return ERR_TIMED_OUT;
     counting->count.looked_at++;
-    if (json_get_str(record, STR("tool"), &text))
-        tool = catalog_find(text);
-    if (tool == NULL || root == NULL || !json_get_str(root, STR("displayName"), &text) ||
+    is_known = json_get_str(record, STR("tool"), &text) && catalog_group_of(text, &group);
+    if (!is_known || root == NULL || !json_get_str(root, STR("displayName"), &text) ||
         text.len >= sizeof(counting->path))
         return 0;
     memcpy(counting->path, text.ptr, text.len);
     counting->path_len = text.len;
     if (!json_get_str(record, STR("relativePath"), &text))
         text = STR_EMPTY;
-    if (touches_name(counting, tool->group, text) ||
+    if (touches_name(counting, group, text) ||
         (json_get_str(record, STR("destinationPath"), &text) &&
-         touches_name(counting, tool->group, text)))
+         touches_name(counting, group, text)))
         counting->count.touched++;
     return 0;
 }

@@ -348,6 +348,25 @@ static void each_tool_is_found_by_its_whole_name(void **state)
     assert_null(catalog_find(STR("read_file\0")));
 }
 
+static void each_tool_that_can_be_called_has_its_group(void **state)
+{
+    enum catalog_group group;
+    size_t count = 0;
+
+    (void)state;
+    for (size_t i = 0; i < catalog_tool_count; i++) {
+        if (catalog_tools[i].is_internal) {
+            assert_false(catalog_group_of(catalog_tools[i].name, &group));
+            continue;
+        }
+        assert_true(catalog_group_of(catalog_tools[i].name, &group));
+        assert_int_equal(group, catalog_tools[i].group);
+        count++;
+    }
+    assert_int_equal(catalog_name_count, count);
+    assert_false(catalog_group_of(STR_EMPTY, &group));
+}
+
 static void groups_have_the_names_of_the_settings(void **state)
 {
     (void)state;
@@ -743,6 +762,7 @@ static void results_fit_their_schemas(void **state)
 
 TEST_MAIN(cmocka_unit_test(ids_are_places_in_the_table),
           cmocka_unit_test(each_tool_is_found_by_its_whole_name),
+          cmocka_unit_test(each_tool_that_can_be_called_has_its_group),
           cmocka_unit_test(groups_have_the_names_of_the_settings),
           cmocka_unit_test(tools_that_only_read_come_first),
           cmocka_unit_test(each_schema_compiles_and_wants_an_object),
