@@ -99,11 +99,16 @@ class WorkspaceScene(Scene):
 
     def starters_of(self, server):
         """What starts another one: a process that only starts the second again, and that one."""
-        for pid, _ in below(server.pid):
-            for starter, name in below(pid):
-                if name == "gatehouse-mcp":
-                    return [pid, starter]
-        raise AssertionError("there is no starter")
+        found = []
+
+        def look():
+            found[:] = [[pid, starter] for pid, _ in below(server.pid) for starter, name in below(pid)
+                        if name == "gatehouse-mcp"]
+            return found
+
+        # Not at the first look: /proc is no picture of one moment, and leaves out what comes and goes meanwhile.
+        wait_until(look, "there is a starter")
+        return found[0]
 
 
 class Fake(http.server.ThreadingHTTPServer):
