@@ -192,6 +192,21 @@ class Calls(unittest.TestCase):
         self.assertIn("Ctrl-C stops it.", said)
         self.assertTrue(said.endswith("^C\r\n"), said)
 
+    def test_up_ends_at_any_moment_after_its_address(self):
+        """Also while the daemon is between its creation and its execution."""
+        for delay in range(16):
+            with self.subTest(delay=delay), tempfile.TemporaryDirectory() as room:
+                process = subprocess.Popen(
+                    [GATEHOUSE, "up", "--listen", "127.0.0.1:0", "--state-dir", f"{room}/state", room],
+                    env={"PATH": "/usr/bin:/bin", "HOME": room}, stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                with process.stdout:
+                    self.assertTrue(any("running at" in line for line in process.stdout))
+                    time.sleep(delay * 0.0002)
+                    process.terminate()
+                    process.stdout.read()
+                self.assertEqual(process.wait(PATIENCE), 0)
+
     def test_without_a_command_it_says_what_there_is_and_fails(self):
         result = run()
         self.assertEqual(result.returncode, 2)

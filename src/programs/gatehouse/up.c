@@ -54,6 +54,8 @@ const struct option_argument up_arguments[UP_ARGUMENTS] = {
 /* Written by the handler only. */
 static volatile sig_atomic_t stopped_by;
 
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+
 static void on_signal(int signum)
 {
     if (signum != SIGCHLD)
@@ -74,6 +76,9 @@ static pid_t start_child(const char *program, const char *const *words, int out_
         return pid;
     for (size_t i = 0; i < MAX_WORDS - 1 && words[i] != NULL; i++)
         own[i] = strdup(words[i]);
+    /* Our handler would take the signal that is to end it, if that comes before it is executed. */
+    for (size_t i = 0; i < array_size(caught); i++)
+        (void)signal(caught[i], SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (setpgid(0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent ||
@@ -276,7 +281,6 @@ static int start_both(const struct option_values *values, const sigset_t *before
 
 static int run(const struct option_values *values, struct err *err)
 {
-    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
     struct sigaction action = {.sa_handler = on_signal};
     struct children children = {.output = -1};
     char key[KEY_CHARS + 1];
