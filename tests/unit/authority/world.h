@@ -283,6 +283,15 @@ static inline void plant(struct world *world, enum world_tree tree, const char *
     plant_bytes(world, tree, name, str_from(text));
 }
 
+/* More than is read and written in one piece: the kernel is asked to copy it. */
+static inline void plant_large(struct world *world, enum world_tree tree, const char *name)
+{
+    static char bytes[64 << 10];
+
+    memset(bytes, 'x', sizeof(bytes));
+    plant_bytes(world, tree, name, (struct str){bytes, sizeof(bytes)});
+}
+
 static inline void plant_dir(struct world *world, enum world_tree tree, const char *name)
 {
     if (world->is_memory)
