@@ -8,23 +8,12 @@ import signal
 import socket
 import sys
 import threading
-import time
 import unittest
 import urllib.parse
 
 import mcp_client
 from mcp_client import Server
-from sandboxd_scene import PATIENCE, Scene
-
-MOMENT = 0.02
-
-
-def wait_until(is_so, what):
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline, f"this did not happen: {what}"
-        time.sleep(MOMENT)
-
+from sandboxd_scene import Scene, wait_until
 
 def below(pid):
     """The processes (pid, name) that it has started, and those that they have, but dead ones."""

@@ -20,16 +20,9 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
-from sandboxd_scene import PATIENCE, Scene, clean_environment
+from sandboxd_scene import PATIENCE, Scene, clean_environment, wait_until
 
 MOMENT = 0.05
-
-
-def wait_until(is_so, what):
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline, f"this did not happen: {what}"
-        time.sleep(MOMENT)
 
 
 def any_process(mark):

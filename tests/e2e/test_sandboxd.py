@@ -14,22 +14,13 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 import unittest
 import uuid
 
 sys.dont_write_bytecode = True  # not into the sources
-from sandboxd_scene import KEY, PATIENCE, Scene, clean_environment
+from sandboxd_scene import KEY, PATIENCE, Scene, clean_environment, wait_until
 
 MISSING = str(uuid.uuid4())
-
-
-def wait_until(is_so, what):
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        if time.monotonic() > end:
-            raise AssertionError(f"waited in vain for {what}")
-        time.sleep(0.01)
 
 
 def named(folder, name):
