@@ -374,7 +374,7 @@ static void a_long_copy_ends_with_its_grant(void **state)
     struct revoker revoker = {.world = world, .id = authority_scope_grant(scope)};
     int r;
 
-    plant_large(world, WORLD_ROOT, "long");
+    plant_to_copy(world, WORLD_ROOT, "long");
     revoker_of_copy = &revoker;
     r = authority_copy(scope, STR("long"), STR("copy"), NULL, &world->err);
     revoker_of_copy = NULL;

@@ -49,7 +49,7 @@ static void what_a_killed_process_left_goes_with_the_next_start(void **state)
     pid_t pid;
 
     plant(world, WORLD_ROOT, "old", "old");
-    plant_large(world, WORLD_ROOT, "new");
+    plant_to_copy(world, WORLD_ROOT, "new");
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {

@@ -284,7 +284,7 @@ static inline void plant(struct world *world, enum world_tree tree, const char *
 }
 
 /* More than is read and written in one piece: the kernel is asked to copy it. */
-static inline void plant_large(struct world *world, enum world_tree tree, const char *name)
+static inline void plant_to_copy(struct world *world, enum world_tree tree, const char *name)
 {
     static char bytes[64 << 10];
 
