@@ -14,7 +14,7 @@ static int refuse(struct err *err, const char *path, const char *why)
     return err_set_field(err, ERR_INVALID_OPTION, "--ca-file", "--ca-file %s: %s", path, why);
 }
 
-/* Reported at once, and not when a page wants to connect. */
+/* Reported at the start, and not with the first connection. */
 static int check(const char *path, struct str pem, struct err *err)
 {
     const struct tls_trust trust = {.authorities_pem = pem};

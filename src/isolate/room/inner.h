@@ -112,7 +112,7 @@ int room_start_outlet(struct room_birth *birth, pid_t *out_outlet);
  * The other side, outside the room, in a process of its own: connects to what the list allows, and
  * passes bytes on. `socket` leads to the outlet; its end is the relay's. The outlet sends each
  * connection, with one byte, and the target of each that it refuses itself. `reports` takes a
- * struct room_refusal at a time.
+ * struct room_refusal at a time; -1 if nobody wants them.
  */
 _Noreturn void room_relay(int socket, int reports, const struct iplist *addresses);
 

@@ -65,7 +65,7 @@ static _Noreturn void live(const struct keeper *keeper, const struct kept *kept,
     (void)prctl(PR_SET_NAME, "gatehouse-relay", 0, 0, 0);
     if (cgroup_leaf_join(&leaf) == 0 && keep_two(socket, reports) && become_nobody(keeper, kept) &&
         confine(keeper))
-        room_relay(RELAY_FD, REPORTS_FD, addresses);
+        room_relay(RELAY_FD, reports < 0 ? -1 : REPORTS_FD, addresses);
     _exit(EXIT_FAILURE);
 }
 

@@ -83,7 +83,7 @@ static bool report(int reports)
             is_left = true;
             continue;
         }
-        /* What the service does not take now is dropped. */
+        /* What the service does not take now is dropped, as is all if nobody wants it (-1). */
         (void)send(reports, &refusal, sizeof(refusal), MSG_DONTWAIT | MSG_NOSIGNAL);
         tally->count = 0;
         tally->quiet_until_ms = now_ms + ROOM_REFUSAL_MS;
