@@ -55,6 +55,21 @@ int buf_append(struct buf *buf, const void *bytes, size_t len)
     return 0;
 }
 
+int buf_append_int(struct buf *buf, int64_t number)
+{
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    char text[sizeof("-9223372036854775808")];
+    size_t at = sizeof(text);
+
+    do {
+        text[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0)
+        text[--at] = '-';
+    return buf_append(buf, text + at, sizeof(text) - at);
+}
+
 int buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
     char *room;

@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -65,6 +66,9 @@ static inline int buf_append_char(struct buf *buf, char c)
 {
     return buf_append(buf, &c, 1);
 }
+
+/* In decimal; far quicker than buf_printf(). */
+int buf_append_int(struct buf *buf, int64_t number);
 
 int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int buf_vprintf(struct buf *buf, const char *format, va_list args)

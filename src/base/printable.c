@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/scan.h"
 #include "base/utf8.h"
 
 /* Looks like a space but is none: to a shell it is part of a word, or of the program's name. */
@@ -55,29 +56,44 @@ static int escape(uint32_t code_point, bool is_valid, unsigned char byte, unsign
                : snprintf(out, PRINTABLE_BYTES, "\\x%02x", byte);
 }
 
+/* Most characters, and kept under every rule. */
+static bool is_plain(char c)
+{
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
+/* That of eight characters. Of ASCII, only DEL has its high bit set when it is one more. */
+static bool are_eight_plain(const char *text)
+{
+    const uint64_t each = 0x0101010101010101U;
+    uint64_t word;
+
+    memcpy(&word, text, sizeof(word));
+    return !scan_word_has_special(word) && ((word + each) & each * 0x80) == 0;
+}
+
 /* Length of the prefix that stays unchanged. */
 static size_t kept_length(struct str text, unsigned rule)
 {
     size_t at = 0;
 
-    while (at < text.len) {
-        unsigned char c = (unsigned char)text.ptr[at];
+    for (;;) {
         struct str rest;
         uint32_t code_point;
         bool is_valid;
 
-        /* Most characters, and kept under every rule. */
-        if (c >= ' ' && c <= '~' && c != '"' && c != '\\') {
+        while (text.len - at >= sizeof(uint64_t) && are_eight_plain(text.ptr + at))
+            at += sizeof(uint64_t);
+        while (at < text.len && is_plain(text.ptr[at]))
             at++;
-            continue;
-        }
+        if (at == text.len)
+            return at;
         rest = str_slice(text, at, text.len);
         is_valid = utf8_next(&rest, &code_point);
         if (!is_kept(code_point, is_valid, rule))
             return at;
         at = text.len - rest.len;
     }
-    return at;
 }
 
 size_t printable_next(struct str *text, unsigned rule, char out[PRINTABLE_BYTES])

@@ -3,8 +3,8 @@
 #include "call/engine_internal.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     ONCE = 1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_ONCE | 1U << CHOICE_ALLOW_SESSION,
@@ -339,7 +339,7 @@ static bool may_go_on(struct call *call)
 static void note_decision(struct call *call, const struct decision *decision)
 {
     call->source = decision->source;
-    snprintf(call->rule, sizeof(call->rule), "%s", decision->rule);
+    memcpy(call->rule, decision->rule, sizeof(call->rule));
     if (decision->unkept.code < 0)
         log_write(call->engine->config.log, LOG_WARN,
                   "cannot save the answer: it applies to this session only",

@@ -187,6 +187,8 @@ static int write_listing(struct tool_call *call, const struct listing *listing, 
     size_t end = 0;
     int r = buf_reserve(&object, room < out->max ? room : out->max);
 
+    if (r == 0 && !is_json)
+        r = buf_reserve(&lines, room / 2 < out->max ? room / 2 : out->max);
     if (r == 0)
         r = buf_append_str(&object, start);
     if (r == 0)

@@ -306,7 +306,7 @@ bool permission_reads_sensitive(enum permission_operation operation, struct str 
                                 struct str resolved)
 {
     return (operation == PERMISSION_READS || operation == PERMISSION_READS_BELOW) &&
-           (sensitive_is_path(given) || sensitive_is_path(resolved));
+           (sensitive_is_path(given) || (!str_eq(given, resolved) && sensitive_is_path(resolved)));
 }
 
 enum permission_mode permission_mode_of(const struct permission_moment *moment,

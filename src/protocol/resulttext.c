@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "protocol/resulttext.h"
 
-#include <inttypes.h>
-
 #include "base/jsonwrite.h"
 #include "base/printable.h"
 #include "base/utf8.h"
@@ -72,8 +70,10 @@ static int append_name(struct str name, struct buf *out)
 
 static int append_numbered(int64_t number, char mark, struct str line, struct buf *out)
 {
-    int r = buf_printf(out, "%" PRId64 "%c", number, mark);
+    int r = buf_append_int(out, number);
 
+    if (r == 0)
+        r = buf_append_char(out, mark);
     if (r == 0)
         r = buf_append_str(out, line);
     return r == 0 ? buf_append_char(out, '\n') : r;
@@ -347,9 +347,13 @@ int resulttext_append_entry(const struct resulttext_entry *entry, struct buf *ou
     if (r == 0 && entry->is_directory)
         r = buf_append_char(out, '/');
     if (r == 0 && entry->has_size)
-        r = buf_printf(out, "\t%" PRIu64, entry->size);
+        r = buf_append_char(out, '\t');
+    if (r == 0 && entry->has_size)
+        r = buf_append_int(out, (int64_t)entry->size);
     if (r == 0 && entry->modified.len > 0)
-        r = buf_printf(out, "\t%.*s", STR_ARG(entry->modified));
+        r = buf_append_char(out, '\t');
+    if (r == 0)
+        r = buf_append_str(out, entry->modified);
     return r == 0 ? buf_append_char(out, '\n') : r;
 }
 

@@ -73,20 +73,25 @@ static bool is_same(struct str a, struct str b)
     return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
 
-/* Searches ask for every file: most differ in the first byte, which is a dot or a slash. */
+/* Searches ask for every file: most differ in the last letter. None of the lists has a capital. */
+static bool has_end(struct str text, struct str end)
+{
+    char last = text.len >= end.len ? text.ptr[text.len - 1] : '\0';
+
+    return (last >= 'A' && last <= 'Z' ? last - 'A' + 'a' : last) == end.ptr[end.len - 1] &&
+           is_same(str_slice(text, text.len - end.len, end.len), end);
+}
+
 static bool has_ending(struct str text, struct str ending)
 {
-    return text.len > ending.len && text.ptr[text.len - ending.len] == ending.ptr[0] &&
-           is_same(str_slice(text, text.len - ending.len, ending.len), ending);
+    return text.len > ending.len && has_end(text, ending);
 }
 
 /* Whether the path is `name`, or ends with it after a slash. */
 static bool ends_with_name(struct str path, struct str name)
 {
-    if (path.len > name.len)
-        return path.ptr[path.len - name.len - 1] == '/' &&
-               is_same(str_slice(path, path.len - name.len, name.len), name);
-    return is_same(path, name);
+    return has_end(path, name) &&
+           (path.len == name.len || path.ptr[path.len - name.len - 1] == '/');
 }
 
 static bool is_one_of(struct str path, const struct str *list, size_t count)

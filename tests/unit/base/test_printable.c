@@ -181,6 +181,22 @@ static void every_code_point_and_every_byte_is_looked_at(void **state)
     }
 }
 
+/* Long texts are looked at in words. */
+static void a_byte_counts_the_same_wherever_it_stands(void **state)
+{
+    (void)state;
+    for (unsigned byte = 0; byte < 0x100; byte++)
+        for (size_t at = 0; at < 27; at++) {
+            const char alone[] = {(char)byte};
+            char text[27];
+
+            memset(text, 'z', sizeof(text));
+            text[at] = (char)byte;
+            assert_int_equal(printable_is_plain((struct str){text, sizeof(text)}, PRINTABLE_LINE),
+                             printable_is_plain((struct str){alone, 1}, PRINTABLE_LINE));
+        }
+}
+
 static void the_ceiling_holds_and_characters_stay_whole(void **state)
 {
     char text[LONGEST * 8];
@@ -289,6 +305,7 @@ static void colours_need_a_terminal_that_is_named(void **state)
 
 TEST_MAIN(cmocka_unit_test(nothing_harmful_comes_out_under_any_rule),
           cmocka_unit_test(every_code_point_and_every_byte_is_looked_at),
+          cmocka_unit_test(a_byte_counts_the_same_wherever_it_stands),
           cmocka_unit_test(the_ceiling_holds_and_characters_stay_whole),
           cmocka_unit_test(json_stays_the_same_json),
           cmocka_unit_test(each_rule_keeps_what_it_says),
