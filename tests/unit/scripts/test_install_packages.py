@@ -102,7 +102,7 @@ class Packages(unittest.TestCase):
         for name in ("sh", "env", "printf", "cat", "dirname"):
             (tools / name).unlink(missing_ok=True)
             (tools / name).symlink_to(shutil.which(name))
-        for name in ("gcc", "meson", "ninja"):
+        for name in ("gcc", "gzip", "meson", "ninja"):
             (tools / name).write_text("#!/bin/sh\ncat >/dev/null\n")
             (tools / name).chmod(0o755)
         (tools / "pkg-config").write_text(
