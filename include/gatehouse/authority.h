@@ -286,10 +286,15 @@ typedef int authority_event_fn(void *data, const struct authority_event *event);
 
 /* ---- The authority ---- */
 
-enum authority_backend_kind { AUTHORITY_LINUX, AUTHORITY_MEMORY };
+/* Where the files are. Only programs that name AUTHORITY_MEMORY are linked with its code. */
+struct backend;
+typedef int authority_backend_fn(struct backend **out_backend);
+authority_backend_fn authority_in_memory;
+#define AUTHORITY_LINUX  NULL
+#define AUTHORITY_MEMORY authority_in_memory
 
 struct authority_config {
-    enum authority_backend_kind backend;
+    authority_backend_fn *backend;
     /*
      * A private directory (0700) for the journal and temporary workspaces; NULL: neither is
      * available. The next authority that opens it sweeps what a killed process left behind, as far

@@ -13,18 +13,12 @@ int authority_new(const struct authority_config *config, struct authority **out_
 
     if (authority == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    switch (config->backend) {
-    case AUTHORITY_LINUX:
+    if (config->backend == AUTHORITY_LINUX) {
         r = linux_backend_new(config->state_dir, config->walk_components, &authority->backend, err);
-        break;
-    case AUTHORITY_MEMORY:
-        r = memory_backend_new(&authority->backend);
+    } else {
+        r = config->backend(&authority->backend);
         if (r < 0)
             err_set_plain(err, r);
-        break;
-    default:
-        r = err_set(err, ERR_INVALID_ARGUMENT, "unknown backend");
-        break;
     }
     if (r < 0) {
         free(authority);

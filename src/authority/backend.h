@@ -236,6 +236,5 @@ struct backend {
 
 int linux_backend_new(const char *state_dir, bool walk_components, struct backend **out_backend,
                       struct err *err);
-int memory_backend_new(struct backend **out_backend);
 
 #endif

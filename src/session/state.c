@@ -120,9 +120,10 @@ static void sweep_others(const struct session_state *state)
 static int open_state(struct session_state *state, const struct session_state_config *given,
                       struct err *err)
 {
+    const bool on_disk = given->backend == AUTHORITY_LINUX;
     struct authority_config config = {
-        .backend = given->in_memory ? AUTHORITY_MEMORY : AUTHORITY_LINUX,
-        .state_dir = given->only_reads || given->in_memory ? NULL : state->state_path,
+        .backend = given->backend,
+        .state_dir = given->only_reads || !on_disk ? NULL : state->state_path,
     };
     struct err why = ERR_INIT;
     int r = authority_new(&config, &state->authority, &why);
@@ -135,7 +136,7 @@ static int open_state(struct session_state *state, const struct session_state_co
         return refuse_state(state, r, &why, err);
     if (config.state_dir != NULL)
         sweep_others(state);
-    if (!given->in_memory)
+    if (on_disk)
         r = protect_own_places(state, err);
     if (r < 0)
         return r;
@@ -146,7 +147,7 @@ static int open_state(struct session_state *state, const struct session_state_co
         r = authority_add_listener(state->authority, record_nothing, NULL);
     }
     /* An authority protects its own state directory by itself. */
-    if (r == 0 && config.state_dir == NULL && !given->in_memory)
+    if (r == 0 && config.state_dir == NULL && on_disk)
         r = authority_protect(state->authority, state->state_path, &why);
     return r < 0 ? refuse_state(state, r, &why, err) : 0;
 }

@@ -332,7 +332,7 @@ static const struct backend_ops memory_ops = {
     .watch_free = memory_watch_free,
 };
 
-int memory_backend_new(struct backend **out_backend)
+int authority_in_memory(struct backend **out_backend)
 {
     cleanup_free struct memory_backend *memory = calloc(1, sizeof(*memory));
     int r;

@@ -187,7 +187,7 @@ size_t sample_patch(struct buf *bytes, struct str from, struct str to)
 void sample_disk_init(struct sample_disk *disk)
 {
     *disk = (struct sample_disk){.rules = {.limits = archive_limits_from(NULL)}};
-    assert_int_equal(memory_backend_new(&disk->backend), 0);
+    assert_int_equal(authority_in_memory(&disk->backend), 0);
     disk->ops = *disk->backend->ops;
     disk->backend->ops = &disk->ops;
     assert_int_equal(disk->ops.root_open(disk->backend, "/sample", &disk->root), 0);

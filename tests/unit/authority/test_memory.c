@@ -15,7 +15,7 @@ static void begin(struct suite *suite)
     struct backend_root **roots = calloc(SUITE_TREES, sizeof(struct backend_root *));
 
     assert_non_null(roots);
-    assert_int_equal(memory_backend_new(&suite->backend), 0);
+    assert_int_equal(authority_in_memory(&suite->backend), 0);
     for (size_t i = 0; i < SUITE_TREES; i++)
         assert_int_equal(suite->backend->ops->root_open(suite->backend, paths[i], &roots[i]), 0);
     suite->root = roots[SUITE_ROOT];
