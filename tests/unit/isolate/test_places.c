@@ -9,6 +9,7 @@
 #include "isolate/box/secrets.h"
 #include "isolate/box/startfiles.h"
 #include "isolate/environment.h"
+#include "own_mounts.h"
 
 enum { ARENA_BYTES = 1 << 20, NOW_MS = 1000 };
 
@@ -140,28 +141,44 @@ static void all_secrets_fit_with_room_to_spare(void **state)
         assert_true(strlen(secrets[i].reason) > 8 && secrets[i].path[0] != '\0');
 }
 
-static void the_home_of_the_password_file_counts_too(void **state)
+static void hide_in_the_home_of_the_password_file(void *data)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
     struct places places = PLACES_INIT(&arena);
+    const struct place *place = data;
+    char passwd[PLACE_PATH_BYTES];
+    char ssh[PLACE_PATH_BYTES + 8];
     char home[PATH_MAX];
-    char ssh[PATH_MAX + 8];
     size_t at;
 
-    (void)state;
+    snprintf(passwd, sizeof(passwd), "%s/passwd", place->base);
+    snprintf(ssh, sizeof(ssh), "%s/.ssh", place->inside);
+    expect(enter_own_mounts());
+    expect(mount(passwd, "/etc/passwd", NULL, MS_BIND, NULL) == 0);
+    expect(secrets_find_home(geteuid(), home) && strcmp(home, place->inside) == 0);
+    /* Nothing is hidden that is not to be seen anyway. */
+    expect(places_hide_secrets(&places, NULL, NULL) == 0);
+    expect(find(&places, ssh, &at) == NULL);
+    expect(places_add(&places, home, BOX_READ, NULL) == 0);
+    expect(places_hide_secrets(&places, NULL, NULL) == 0);
+    expect(find(&places, ssh, &at) != NULL && places.items[at].access == BOX_HIDDEN);
+}
+
+/* The user of the test may have none, so a child mounts a password file of its own. */
+static void the_home_of_the_password_file_counts_too(void **state)
+{
+    const struct place *place = *state;
+    char home[PATH_MAX];
+    char line[PLACE_PATH_BYTES + 64];
+
     assert_true(secrets_find_home(0, home));
     assert_string_equal(home, "/root");
     assert_false(secrets_find_home((uid_t)-2, home));
-    if (!secrets_find_home(geteuid(), home))
-        skip_because("this user has no home");
-    /* Nothing is hidden that is not to be seen anyway. */
-    snprintf(ssh, sizeof(ssh), "%s/.ssh", home);
-    assert_int_equal(places_hide_secrets(&places, NULL, NULL), 0);
-    assert_null(find(&places, ssh, &at));
-    if (places_add(&places, home, BOX_READ, NULL) < 0)
-        skip_because("the home of this user is missing");
-    assert_int_equal(places_hide_secrets(&places, NULL, NULL), 0);
-    assert_int_equal(find(&places, ssh, &at)->access, BOX_HIDDEN);
+    require_mounts();
+    snprintf(line, sizeof(line), "other:x:%u:1::/:\nme:x:%u:1::%s:\n", geteuid() + 1, geteuid(),
+             place->inside);
+    place_write(place->base_fd, "passwd", line);
+    in_child(hide_in_the_home_of_the_password_file, *state);
 }
 
 static void what_was_moved_out_of_the_home_counts_too(void **state)
@@ -496,7 +513,7 @@ static void a_writable_place_with_files_that_are_started_later_is_known(void **s
 TEST_MAIN(place_test(the_longer_path_holds), place_test(the_socket_of_a_daemon_is_hidden),
           place_test(links_are_followed_once), place_test(grants_become_places_while_they_last),
           cmocka_unit_test(all_secrets_fit_with_room_to_spare),
-          cmocka_unit_test(the_home_of_the_password_file_counts_too),
+          place_test(the_home_of_the_password_file_counts_too),
           place_test(what_was_moved_out_of_the_home_counts_too),
           place_test(sockets_of_the_host_are_hidden_but_for_writable_places),
           place_test(what_variables_name_is_hidden),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mounts in a mount namespace of the process: as root, or where any user may create one. */
-#ifndef TESTS_UNIT_AUTHORITY_OWN_MOUNTS_H
-#define TESTS_UNIT_AUTHORITY_OWN_MOUNTS_H
+#ifndef TESTS_SUPPORT_OWN_MOUNTS_H
+#define TESTS_SUPPORT_OWN_MOUNTS_H
 
 #include "test.h"
 
