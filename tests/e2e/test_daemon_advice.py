@@ -14,6 +14,7 @@ import time
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
 from daemon_scene import MOMENT, Scene
+from free_port import free_port
 from patience import PATIENCE
 
 KEY = "key-of-both-sides"
@@ -101,15 +102,13 @@ class Advice(Scene):
             self.assertIn(str(blocked), told)
 
     def test_who_cannot_be_reached_is_named_with_the_port(self):
-        with socket.create_server(("127.0.0.1", 0)) as gone:
-            port = gone.getsockname()[1]
+        port = free_port()
         told = self.fail(f"http://127.0.0.1:{port}")
         self.assertIn(f"127.0.0.1:{port}: no response from this address", told)
         self.assertIn("that the server is running", told)
 
     def test_a_proxy_is_named_without_its_password(self):
-        with socket.create_server(("127.0.0.1", 0)) as gone:
-            port = gone.getsockname()[1]
+        port = free_port()
         for url in ("http://n8n.example", "https://n8n.example"):
             told = self.fail(url, http_proxy=f"http://user:hush@127.0.0.1:{port}",
                              https_proxy=f"http://user:hush@127.0.0.1:{port}")

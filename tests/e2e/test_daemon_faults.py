@@ -24,6 +24,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
 from daemon_scene import MOMENT, AtTerminal, Scene, has_boxes
+from free_port import free_port
 from patience import PATIENCE
 
 WRITES = ("--permission-filesystem-write", "allow")
@@ -219,11 +220,7 @@ class Servers(Faults):
         self.assertRegex(told, "no-such-host.invalid: .*: check the URL")
 
     def test_a_port_where_nobody_listens(self):
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = listener.getsockname()[1]
-            listener.close()
-            status, told = self.daemon("--auto-confirm", f"http://127.0.0.1:{port}", "gw_x",
-                                       self.root).wait()
+        status, told = self.daemon("--auto-confirm", f"http://127.0.0.1:{free_port()}", "gw_x", self.root).wait()
         self.assertEqual(status, 1, told)
         self.assertIn("that the server is running", told)
 

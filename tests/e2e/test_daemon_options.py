@@ -7,11 +7,9 @@ import contextlib
 import http.client
 import pathlib
 import queue
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +19,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
 from daemon_scene import MOMENT, REQUIRED, AtTerminal, Scene, has_boxes
+from free_port import free_port, is_free
 from patience import PATIENCE
 
 WRITES = ("--permission-filesystem-write", "allow")
@@ -96,22 +95,6 @@ IN_BOXES = ("command", "sees_network", "can_change_there", "can_read_there",
 def neutral(variable):
     """Every variable of the original daemon has a name of ours."""
     return variable and variable.replace("N8N_GATEWAY_", "GATEHOUSE_")
-
-
-def is_free(port):
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return True
-    return False
-
-
-def free_port():
-    """Below those that the system hands out to everybody who lets it choose."""
-    while not is_free(port := random.randrange(20000, 32000)):
-        pass
-    return port
 
 
 def devices(text):

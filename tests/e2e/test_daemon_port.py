@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True  # not into the sources
 
 import daemon_scene
 from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Scene, has_boxes
+from free_port import free_port
 from patience import PATIENCE
 
 MOST_CONNECTIONS = 256
@@ -631,9 +632,7 @@ class Around(PortScene):
     def chosen(self, *flags):
         """A daemon on a port that was named, which another program may have taken meanwhile."""
         while True:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                number = free.getsockname()[1]
+            number = free_port()
             try:
                 return number, *self.wait_for_page("--port", number, *flags)
             except AssertionError as error:

@@ -23,6 +23,7 @@ import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
+from free_port import free_port
 from mcp_client import PATIENCE
 from sandboxd_scene import Scene, clean_environment
 from transport_scene import find_sshd
@@ -33,12 +34,6 @@ GUIDE = (GUIDES / "n8n-docker-and-other-machines.md").read_text()
 KEY = "0123456789abcdef"
 HELLO = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "n8n", "version": "1"}}})
-
-
-def free_port(address="127.0.0.1"):
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        return probe.getsockname()[1]
 
 
 def greet(address, port, host=None):

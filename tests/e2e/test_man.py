@@ -11,7 +11,6 @@ import re
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
+from free_port import free_port
 from mcp_client import PATIENCE
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
@@ -145,9 +145,7 @@ class Examples(unittest.TestCase):
                 lack = self.prepare(command)
                 if lack is not None:
                     self.skipTest(lack)
-                with socket.socket() as free:  # the documented port may be in use
-                    free.bind(("127.0.0.1", 0))
-                    port = free.getsockname()[1]
+                port = free_port()  # the documented one may be in use
                 status, shown = self.run_on_terminal(command.replace(":7650", f":{port}"))
                 expected = next((codes for part, codes in STATUSES.items() if part in command), (0,))
                 if " --http " in command:

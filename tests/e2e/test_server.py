@@ -16,6 +16,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
+from free_port import free_port
 from server_scene import (Agent, Machine, N8N, OURS, PATIENCE, SEED, Server, Stream,
                           clean_environment)
 
@@ -43,8 +44,9 @@ class Scene(unittest.TestCase):
         self.folder.mkdir()
         (self.folder / "a.txt").write_text("hello\n")
 
-    def serve(self, *arguments, port=0, **environment):
-        server = Server(GATEHOUSE, self.state, port, arguments, **environment)
+    def serve(self, *arguments, port=None, **environment):
+        """On a port that is still free when it comes back."""
+        server = Server(GATEHOUSE, self.state, port or free_port(), arguments, **environment)
         self.addCleanup(server.close)
         return server
 
