@@ -6,6 +6,7 @@
 import contextlib
 import errno
 import fcntl
+import http.client
 import json
 import os
 import pathlib
@@ -322,10 +323,17 @@ class Alone(Commands):
             self.assertEqual(process.returncode, 0)
 
     def test_it_exits_when_nobody_needs_it(self):
-        service = self.serve("--exit-idle", "300ms", "--idle-stop", "300ms", key=None)
-        box = self.said("create").decode().strip()
-        self.assertEqual(self.said("exec", box, "sh", "-c", "sleep 1; echo kept > file; echo done"), b"done\n")
-        self.assertEqual(service.process.wait(PATIENCE), 0)
+        said = ""
+        for idle in ("300ms", "3s", "30s"):  # the longer ones if it has ended before it was asked, on a slow machine
+            if said:
+                break
+            service = self.serve("--exit-idle", idle, "--idle-stop", idle, key=None)
+            with contextlib.suppress(OSError, AssertionError, http.client.HTTPException):
+                service.key = json.loads((self.room / "state/sandboxes/service.json").read_text())["key"]
+                box = service.create()
+                said = service.output(box, "sleep 1; echo kept > file; echo done")
+            self.assertEqual(service.process.wait(PATIENCE), 0)
+        self.assertEqual(said, "done\n")
         again = self.serve("--exit-idle", "1h", key=None)
         result = self.run_it("exec", box, "cat", "file")
         # It was stopped in order, so nothing was lost.
