@@ -29,7 +29,7 @@ CONNECT = r"""
 import socket, sys
 def connect(host, port):
     try:
-        with socket.create_connection((host, port), timeout=20) as connection:
+        with socket.create_connection((host, port), timeout=300) as connection:
             return connection.recv(100).decode().strip() or "nothing"
     except OSError as error:
         return type(error).__name__
@@ -118,7 +118,7 @@ held = []
 served = 0
 for i in range(int(sys.argv[1])):
     try:
-        connection = socket.create_connection(("203.0.113.7", 443), timeout=30)
+        connection = socket.create_connection(("203.0.113.7", 443), timeout=300)
         held.append(connection)
         served += connection.recv(100).startswith(b"::ffff:")
     except ConnectionResetError:
@@ -133,7 +133,7 @@ MUCH = r"""
 import hashlib, os, socket, sys, threading
 size = int(sys.argv[1])
 data = os.urandom(1 << 16) * (size >> 16)
-with socket.create_connection(("203.0.113.7", 8080), timeout=60) as connection:
+with socket.create_connection(("203.0.113.7", 8080), timeout=300) as connection:
     def send():
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
@@ -147,7 +147,7 @@ print(line.decode(), rest == data + b"end\n")
 OWN_PORT = r"""
 import socket
 def outside():
-    with socket.create_connection(("203.0.113.7", 8080), timeout=20) as connection:
+    with socket.create_connection(("203.0.113.7", 8080), timeout=300) as connection:
         return connection.recv(100).decode().strip()
 server = socket.create_server(("0.0.0.0", 8080))
 with socket.create_connection(("127.0.0.1", 8080)) as inside:
@@ -404,7 +404,12 @@ class Network(Scene):
     def test_what_listens_inside_cannot_be_ended_without_the_sandbox(self):
         service = self.serve()
         box = self.create(service)
-        outlet, = (pid for pid in family(service.process.pid) if name_of(pid).startswith("gatehouse-outle"))
+
+        def outlets():
+            return [pid for pid in family(service.process.pid) if name_of(pid).startswith("gatehouse-outle")]
+
+        wait_until(outlets, "the outlet")
+        outlet, = outlets()
         said = service.events(box, "kill -9 2 && sleep 100 || echo refused")
         if "refused" in "".join(event.get("data", "") for event in said):
             os.kill(outlet, signal.SIGKILL)
@@ -468,10 +473,11 @@ class Network(Scene):
         boxes = [self.create(service) for _ in range(3)]
         for box in boxes:
             service.output(box, "python3 -c \"import socket, time; s = socket.create_connection(('203.0.113.7', 80));"
-                                " print(s.recv(9), flush=True); time.sleep(1000)\" & sleep 0.1")
+                                " s.recv(9); open('/tmp/up', 'w').close(); time.sleep(1000)\" & "
+                                "until [ -e /tmp/up ]; do sleep 0.01; done")
         self.assertEqual(len(self.relays(service)), before + 3)
         self.assertEqual(service.ask("DELETE", f"/sandboxes/{boxes[0]}")[0], 204)
-        self.assertEqual(len(self.relays(service)), before + 2)
+        wait_until(lambda: len(self.relays(service)) == before + 2, "the relay's end")
         all_of_it = family(service.process.pid)
         service.process.kill()
         service.process.wait()

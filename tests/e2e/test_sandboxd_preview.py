@@ -459,8 +459,9 @@ class Previews(Scene):
 
     @unittest.skipUnless(IS_ROOT, "a sandbox of an ordinary user has fewer threads than this needs")
     def test_one_sandbox_has_only_so_many_connections(self):
-        other = self.sandbox()
-        path, _ = self.signed(self.page, 3001)
+        crowded = self.sandbox()  # to which nobody else's connection counts, as one that is just ending
+        self.run_server(crowded, RAW, 3001, STAYING, "stay")
+        path, _ = self.signed(crowded, 3001)
         path += "/1"
         clients = []
         for _ in range(128):
@@ -471,10 +472,10 @@ class Previews(Scene):
         for client in clients:
             self.assertIn(b" 200 ", self.read(client, b"hi\r\n"))
         self.assertEqual(self.get(path)[0], 503)
-        self.assertEqual(self.get(self.signed(other, 3000)[0] + "/")[0], 502)  # nobody listens there
+        self.assertEqual(self.get(self.signed(self.page, 3000)[0] + "/")[0], 200)
         for client in clients:
             client.close()
-        self.wait_for(lambda: self.get(self.signed(self.page, 3000)[0] + "/")[0] == 200)
+        self.wait_for(lambda: self.get(self.signed(crowded, 3000)[0] + "/")[0] == 502)  # nobody listens there
 
     def wait_for(self, condition):
         """Asks the service something until it holds: each answer is a turn of its loop."""
