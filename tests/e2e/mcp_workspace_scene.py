@@ -76,10 +76,14 @@ class WorkspaceScene(Scene):
 
     def host_of(self, server):
         """The process that holds the workspaces."""
-        for pid, name in below(server.pid):
-            if name == "gatehouse-works":
-                return pid
-        raise AssertionError("there is no gatehouse-workspacehost")
+        found = []
+
+        def look():
+            found[:] = [pid for pid, name in below(server.pid) if name == "gatehouse-works"]
+            return found
+
+        wait_until(look, "there is a gatehouse-workspacehost")
+        return found[0]
 
     def kill_host(self, server):
         """With what would start another one."""

@@ -4,6 +4,7 @@
 Arguments: gatehouse, and what unittest takes: the classes Real, Refused and Hostile, or Endless, which takes a minute.
 With --as-user behind gatehouse as an ordinary user.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -157,13 +158,16 @@ class Real(Transport):
         while not (self.remote / "begun").exists():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.02)
-        found = [pid for pid in map(int, descendants(server.process.pid))
-                 if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"gatehouse-transfer\0")]
+        found = []
+        for pid in map(int, descendants(server.process.pid)):
+            with contextlib.suppress(OSError):  # it has ended
+                if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"gatehouse-transfer\0"):
+                    found.append(pid)
         self.assertEqual(len(found), 1)
         worker = os.pidfd_open(found[0])
         self.addCleanup(os.close, worker)
         os.kill(int(pathlib.Path(f"/proc/{found[0]}/stat").read_text().rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
-        ended = select.select([worker], [], [], 10)[0]
+        ended = select.select([worker], [], [], PATIENCE)[0]
         if not ended:
             signal.pidfd_send_signal(worker, signal.SIGKILL)
         thread.join()

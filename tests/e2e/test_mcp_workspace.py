@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -302,18 +303,21 @@ class OwnService(WorkspaceScene):
         if result.get("isError") and "cannot start a sandbox service" in result["content"][0]["text"]:
             self.skipTest(result["content"][0]["text"])
         found = json.loads((self.room / "state/sandboxes/service.json").read_text())
-        pid = self.service_process()
-        os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists() or
-                   pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z",
-                   "the service ends")
+        self.end_service(signal.SIGKILL)
         # An ephemeral sandbox outlives its service; another service is started for it.
         client.call("stat", path="a")
         self.assertEqual(client.good("execute_command", command="echo again")["stdout"], "again\n")
         self.assertNotEqual(json.loads((self.room / "state/sandboxes/service.json").read_text())["url"],
                             found["url"])
         self.assertEqual(client.end(), 0)
-        os.kill(self.service_process(), signal.SIGTERM)
+        self.end_service(signal.SIGTERM)
+
+    def end_service(self, signum):
+        wait_until(self.service_process, "there is a service")
+        process = os.pidfd_open(self.service_process())
+        self.addCleanup(os.close, process)
+        signal.pidfd_send_signal(process, signum)
+        self.assertTrue(select.select([process], [], [], PATIENCE)[0], "the service does not end")
 
     def service_process(self):
         mark = str(self.room / "state").encode()
@@ -326,7 +330,7 @@ class OwnService(WorkspaceScene):
                 continue
             if words[0].endswith(b"gatehouse-sandboxd") and mark in words and b"gatehouse-sandboxd" not in above:
                 return int(entry.name)
-        raise AssertionError("there is no service")
+        return None
 
 
 class Permission(Shared):

@@ -7,6 +7,7 @@ Arguments: gatehouse, and what unittest takes.
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import unittest
@@ -212,9 +213,10 @@ class Copies(Scene):
         self.open_page()
         children = pathlib.Path(f"/proc/{self.server.process.pid}/task/{self.server.process.pid}/children")
         child, = children.read_text().split()
+        process = os.pidfd_open(int(child))
+        self.addCleanup(os.close, process)
         os.kill(int(child), 9)
-        wait_until(lambda: not children.read_text().split() or
-                   pathlib.Path(f"/proc/{child}/stat").read_text().split()[2] == "Z", "killed")
+        self.assertTrue(select.select([process], [], [], PATIENCE)[0])
         for _ in range(2):
             status, _, answer = self.server.ask("GET", "/api/copies", None, self.owner)
             self.assertEqual(status, 501)

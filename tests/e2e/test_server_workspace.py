@@ -113,9 +113,16 @@ class WorkspaceScene(Scene):
                     found.append(int(entry.name))
         return found
 
-    def hosts_below(self, pid):
-        """Those that its copies have started."""
-        return [host for host, name in below(pid) if name == "gatehouse-works"]
+    def host_below(self, pid, killed):
+        """The only one that its copies have started, after these were killed: they may need a moment to die."""
+        found = []
+
+        def look():
+            found[:] = [host for host, name in below(pid) if name == "gatehouse-works"]
+            return len(found) == 1 and found[0] not in killed
+
+        wait_until(look, "there is one other companion")
+        return found[0]
 
     def is_gone(self, pid):
         try:
@@ -282,8 +289,7 @@ class Ends(WorkspaceScene):
             wait_until(lambda: self.works(agent), "another one works")
             self.assertEqual(self.good(agent, "list_files")["entries"], [])
             self.assertEqual(self.good(Agent(server, self.key(name=f"new{host}")), "list_files")["entries"], [])
-            (host,) = self.hosts_below(server.process.pid)
-            self.assertNotIn(host, killed)
+            host = self.host_below(server.process.pid, killed)
         wait_until(lambda: len(self.sandboxes()) == 2, "the dead ones' workspaces end")
         self.assertEqual(server.end(), 0)
         wait_until(lambda: self.is_gone(host), "the companion ends")
@@ -291,7 +297,14 @@ class Ends(WorkspaceScene):
 
     def test_what_starts_companions_may_die_itself(self):
         server, host, agent = self.begin()
-        _, starter = (pid for pid, name in below(server.process.pid) if name == "gatehouse-serve")
+        starters = []
+
+        def look():
+            starters[:] = [pid for pid, name in below(server.process.pid) if name == "gatehouse-serve"]
+            return len(starters) == 2
+
+        wait_until(look, "there is what starts companions")
+        starter = starters[1]
         for pid in (starter, host):
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: self.works(agent), "another one works")
@@ -300,7 +313,7 @@ class Ends(WorkspaceScene):
         server, host, agent = self.begin()
         os.kill(host, signal.SIGKILL)
         wait_until(lambda: self.works(agent), "another one works")
-        (host,) = self.hosts_below(server.process.pid)
+        host = self.host_below(server.process.pid, [host])
         server.end(signal.SIGKILL)
         wait_until(lambda: self.is_gone(host), "the companion ends")
         self.assertEqual(self.sandboxes(), [])
