@@ -35,8 +35,11 @@ def pixels_of(png):
 
 def is_confined_worker(pid):
     """Whether this process of a server holds the display."""
-    with open(f"/proc/{pid}/status") as status:
-        lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+    try:
+        with open(f"/proc/{pid}/status") as status:
+            lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+    except OSError:  # it has ended
+        return False
     return lines["Name"].startswith("gatehouse-scree") and lines["Seccomp"] == "2"
 
 

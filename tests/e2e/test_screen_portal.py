@@ -165,10 +165,10 @@ class Acting(OnPortal):
         server.process.kill()
         server.wait()
         self.wait_for(lambda: not session_members(server.pid))
+        self.wait_for(lambda: self.noted()[-1] == "Close session")
         self.assertIn("key 97 0", self.noted())
         self.assertIn("key 65505 0", self.noted())
         self.assertIn("button 272 0", self.noted())
-        self.assertEqual(self.noted()[-1], "Close session")
         second = self.serve()
         self.ok(second, "mouse_button", x=60, y=60, state="down")
         [worker] = [pid for pid in session_members(second.pid) if is_confined_worker(pid)]
@@ -242,7 +242,7 @@ class Asking(OnPortal):
         self.wait_for_note("Start")
         self.assertIn("Stopped", self.run_program("stop"))
         self.assertIn("the user has stopped", str(server.result(message["id"])))
-        self.assertEqual(self.noted()[-2:], ["Close request", "Close session"])
+        self.wait_for(lambda: self.noted()[-2:] == ["Close request", "Close session"])
         self.assertIn("the user has stopped", server.bad("screen_screenshot"))
         self.assertEqual(self.noted().count("CreateSession"), 1)
 
@@ -264,7 +264,7 @@ class Asking(OnPortal):
         server = self.serve()
         self.assertIn("refused", server.bad("screen_screenshot"))
         self.assertIn("refused", server.bad("mouse_click", x=1, y=1))
-        self.assertEqual(self.noted().count("Close session"), 2)
+        self.wait_for(lambda: self.noted().count("Close session") == 2)
 
     def test_nobody_else_answers_for_the_portal(self):
         self.start_portal("forged")

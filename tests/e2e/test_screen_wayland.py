@@ -9,7 +9,7 @@ import unittest
 
 import mcp_client
 from mcp_client import session_members
-from screen_scene import OPEN, OnDisplay, pixels_of
+from screen_scene import OPEN, OnDisplay, is_confined_worker, pixels_of
 
 NEEDED = ("sway", "swaymsg", "wev", "foot")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
@@ -197,7 +197,7 @@ class Acting(OnSway):
         second = self.serve()
         self.wait_until_heard(second, path)
         self.ok(second, "mouse_button", x=60, y=60, state="down")
-        [worker] = [pid for pid in session_members(second.pid) if self.is_confined_worker(pid)]
+        [worker] = [pid for pid in session_members(second.pid) if is_confined_worker(pid)]
         os.kill(worker, signal.SIGKILL)
         second.call("screen_info")  # another takes its place
         # The seat had no other pointer: with the device, clients lose what was pressed on it.
@@ -240,11 +240,6 @@ class Acting(OnSway):
             control.unlink()
         self.start_sway()
         self.wait_for(lambda: not server.call("mouse_move", x=1, y=1).get("isError"))
-
-    def is_confined_worker(self, pid):
-        with open(f"/proc/{pid}/status") as status:
-            lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
-        return lines["Name"].startswith("gatehouse-scree") and lines["Seccomp"] == "2"
 
 
 class WithTwoOutputs(OnSway):
