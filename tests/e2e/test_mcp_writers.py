@@ -17,7 +17,7 @@ import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from mcp_client import Scene, Server
+from mcp_client import PATIENCE, Scene, Server
 
 F_OFD_SETLK = 37
 SECONDS = float(os.environ.get("WRITER_SECONDS", "2"))
@@ -202,7 +202,7 @@ class Writers(Scene):
     def doctor(self, *flags):
         told = subprocess.run([mcp_client.GATEHOUSE, "doctor", "--clean", self.root, *flags],
                               env={"PATH": "/usr/bin:/bin", "HOME": str(self.state)},
-                              capture_output=True, text=True, check=True, timeout=60)
+                              capture_output=True, text=True, check=True, timeout=PATIENCE)
         return told.stdout
 
     def test_doctor_removes_what_killed_sessions_left(self):
