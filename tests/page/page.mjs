@@ -303,7 +303,12 @@ const cases = {
   async "tools are found by their names"() {
     const scene = await all("tools");
     await scene.go("/tools");
+    const field = scene.page.locator('[name="dirPath"]'); // of the first tool
+    await field.fill("src");
     await scene.page.getByLabel("Find a tool").fill("FILE write");
+    // What was typed stays when the page asks for the state again.
+    await scene.page.evaluate(async () => (await import("/js/store.js")).reload());
+    assert.equal(await field.inputValue(), "src");
     const shown = scene.page.locator(".list button:visible");
     await scene.page.getByRole("region", { name: "Commands" }).waitFor({ state: "hidden" });
     assert.deepEqual(await shown.allTextContents(), ["write_file"]);

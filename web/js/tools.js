@@ -106,7 +106,13 @@ function form(tool) {
     output);
 }
 
+// The tools that are shown: while they are the same, what somebody has typed stays.
+let shown = null;
+
 export function tools(main) {
+  const before = shown?.list.isConnected ? shown : null;
+  const told = JSON.stringify(state.tools);
+  if (before?.told === told) return;
   if (state.tools.length === 0) {
     main.replaceChildren(h("h1", {}, "Tools"), h("div", { class: "card" }, state.status?.connected ? empty("No tools", "The machine offers none at the moment.")
       : empty("No machine is connected", "Its tools can be tried here.", h("a", { class: "button", href: "#/" }, "Connect one"))));
@@ -129,15 +135,18 @@ export function tools(main) {
     groups.set(group, [...(groups.get(group) ?? []), each]);
   }
   const sections = [...groups].map(([group, own]) => h("section", { "aria-label": group }, h("h3", {}, group), own.map(button)));
-  const filter = ({ target }) => {
-    const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const filter = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const section of sections) {
       const own = [...section.querySelectorAll("button")];
       for (const each of own) each.hidden = !words.every((word) => each.textContent.includes(word));
       section.hidden = own.every((each) => each.hidden);
     }
   };
-  const list = h("div", { class: "list card" }, h("input", { type: "search", placeholder: "Find a tool", "aria-label": "Find a tool", oninput: filter }), sections);
+  const search = h("input", { type: "search", placeholder: "Find a tool", "aria-label": "Find a tool", oninput: filter, value: before?.search.value ?? "" });
+  const list = h("div", { class: "list card" }, search, sections);
+  filter();
   main.replaceChildren(h("h1", {}, "Tools"), h("p", { class: "quiet" }, "Runs with the same rules, questions and audit log as a call of an agent."), h("div", { class: "tools" }, list, right));
+  shown = { told, list, search };
 }
 tools.cares = ["all", "tools"];
