@@ -721,8 +721,11 @@ class Faults(WorkspaceScene):
         for pid in (guard, self.host_of(client)):
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: "ended" not in self.said(client), "it does without the other")
+        last = os.pidfd_open(again[1])
+        self.addCleanup(os.close, last)
         client.process.kill()
-        wait_until(lambda: not pathlib.Path(f"/proc/{again[1]}").exists() and self.deleted(), "nothing is left")
+        self.assertTrue(select.select([last], [], [], PATIENCE)[0], "what starts hosts is left")
+        wait_until(self.deleted, "nothing is left")
 
     def said(self, client):
         return json.dumps(client.call("list_files"))
