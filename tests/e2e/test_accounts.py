@@ -174,15 +174,18 @@ class Passwords(Scene):
     def test_the_server_works_while_it_hashes(self):
         self.add("anna")
         server = self.serve()
-        threads = [threading.Thread(target=server.sign_in, args=("anna", "wrong password")) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        took = []
-        while any(thread.is_alive() for thread in threads):
-            before = time.monotonic()
-            self.assertEqual(server.ask("GET", "/healthz")[0], 200)
-            took.append(time.monotonic() - before)
-        self.assertGreater(len(took), 2)  # else the loop waited for all of them
+        answers = 0
+        for _ in range(5):  # again if this program had no turn meanwhile
+            if answers > 2:
+                break
+            threads = [threading.Thread(target=server.sign_in, args=("anna", PASSWORD)) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            answers = 0
+            while any(thread.is_alive() for thread in threads):
+                self.assertEqual(server.ask("GET", "/healthz")[0], 200)
+                answers += 1
+        self.assertGreater(answers, 2)  # else the loop waited for all of them
 
     def test_a_new_password_ends_sessions(self):
         self.add("anna")

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import unittest
 
+from free_port import free_port
 from gateway_scene import Program, Server
 from patience import PATIENCE
 
@@ -119,7 +120,7 @@ class BadDays(Scene):
         self.assertIn("result", json.loads(server.ask("echo")["text"]))
 
     def test_a_server_that_is_killed_in_the_middle_of_a_call(self):
-        server, client = self.open()
+        server, client = self.open("--port", free_port())
         server.call("never")
         client.until(got="never")
         server.process.kill()
