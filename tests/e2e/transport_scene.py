@@ -8,13 +8,9 @@ import subprocess
 import threading
 import time
 
+from free_port import free_port
+
 PLACES = os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin"
-
-
-def free_port(address="127.0.0.1"):
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        return probe.getsockname()[1]
 
 
 def wait_for(process, port, patience):
