@@ -3,7 +3,7 @@
 
 #include "cli/shared.h"
 
-static const char *const clients[] = {
+const char *const mcp_clients[MCP_CLIENTS + 1] = {
     [MCP_CLIENT_CLAUDE] = "claude",
     [MCP_CLIENT_CLAUDE_CODE] = "claude-code",
     [MCP_CLIENT_CLAUDE_DESKTOP] = "claude-desktop",
@@ -159,30 +159,16 @@ const struct option mcp_options[MCP_OPTIONS] = {
                               .env = "GATEHOUSE_LOG_LEVEL",
                               .fallback = "warn",
                               .help = "how much to log to stderr"},
-    [MCP_OPTION_PRINT_CONFIG] = {.name = "print-config",
-                                 .type = OPTION_CHOICE,
-                                 .choices = clients,
-                                 .placeholder = "CLIENT",
-                                 .group = "Clients",
-                                 .help = "print the settings that make this client use the same "
-                                         "options, and exit"},
-    [MCP_OPTION_INSTALL] = {.name = "install",
-                            .type = OPTION_CHOICE,
-                            .choices = clients,
-                            .placeholder = "CLIENT",
-                            .group = "Clients",
-                            .help = "write them into the client's own file, after showing the "
-                                    "difference and asking, and exit"},
+    [MCP_OPTION_PRINT_CONFIG] = {MCP_ROW_PRINT_CONFIG},
+    [MCP_OPTION_INSTALL] = {MCP_ROW_INSTALL},
+    [MCP_OPTION_UNINSTALL] = {MCP_ROW_UNINSTALL},
     [MCP_OPTION_NAME] = {.name = "name",
                          .type = OPTION_TEXT,
                          .placeholder = "NAME",
                          .group = "Clients",
                          .help = "what the client calls the server (default: gatehouse- and the "
-                                 "folder's name)"},
-    [MCP_OPTION_YES] = {.name = "yes",
-                        .letter = 'y',
-                        .group = "Clients",
-                        .help = "with --install, do not ask"},
+                                 "name of the folder or provider)"},
+    [MCP_OPTION_YES] = {MCP_ROW_YES},
 };
 
 const struct option_argument mcp_arguments[MCP_ARGUMENTS] = {

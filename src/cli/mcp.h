@@ -29,6 +29,7 @@ enum {
     MCP_OPTION_LOG_LEVEL,
     MCP_OPTION_PRINT_CONFIG,
     MCP_OPTION_INSTALL,
+    MCP_OPTION_UNINSTALL,
     MCP_OPTION_NAME,
     MCP_OPTION_YES,
     MCP_OPTION_PERMISSION_READ,
@@ -56,7 +57,7 @@ enum { MCP_MAX_FOLDERS = 32 }; /* in all */
 /* Of --results, in the order of its choices. */
 enum { MCP_RESULTS_BOTH, MCP_RESULTS_TEXT };
 
-/* Target of --print-config and --install, in the order of its choices. */
+/* Target of --print-config, --install and --uninstall, in the order of mcp_clients. */
 enum mcp_client {
     MCP_CLIENT_CLAUDE, /* Claude Desktop's, by its old name */
     MCP_CLIENT_CLAUDE_CODE,
@@ -72,8 +73,27 @@ enum mcp_client {
     MCP_CLIENTS
 };
 
+extern const char *const mcp_clients[MCP_CLIENTS + 1];
 extern const struct option mcp_options[MCP_OPTIONS];
 extern const struct option_argument mcp_arguments[MCP_ARGUMENTS];
+
+/* Fields of rows about clients, which `gatehouse workspace mcp` has too. */
+#define MCP_ROW_PRINT_CONFIG                                                                       \
+    .name = "print-config", .type = OPTION_CHOICE, .choices = mcp_clients,                         \
+    .placeholder = "CLIENT", .group = "Clients",                                                   \
+    .help = "print the settings that make this client use the same options, and exit"
+#define MCP_ROW_INSTALL                                                                            \
+    .name = "install", .type = OPTION_CHOICE, .choices = mcp_clients, .placeholder = "CLIENT",     \
+    .group = "Clients",                                                                            \
+    .help = "write them into the client's own file, after showing the difference and asking, and " \
+            "exit"
+#define MCP_ROW_UNINSTALL                                                                          \
+    .name = "uninstall", .type = OPTION_CHOICE, .choices = mcp_clients, .placeholder = "CLIENT",   \
+    .group = "Clients",                                                                            \
+    .help = "take what --install wrote out of the client's file again, and exit"
+#define MCP_ROW_YES                                                                                \
+    .name = "yes", .letter = 'y', .group = "Clients",                                              \
+    .help = "with --install and --uninstall, do not ask"
 
 /* The key that clients of --http must send; generated at each start if it is not set. */
 #define MCP_HTTP_KEY_ENV "GATEHOUSE_HTTP_KEY"

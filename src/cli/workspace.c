@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/mcp.h"
 #include "cli/sandbox.h"
 
 static const char *const nets[] = {
@@ -47,6 +48,21 @@ static const struct option sh_options[WORKSPACE_SH_OPTIONS] = {
                           .choices = nets,
                           .fallback = "none",
                           .help = "none: only its own loopback; host: the host's network"},
+};
+
+static const struct option mcp_client_options[WORKSPACE_MCP_OPTIONS] = {
+    STATE_ROW,
+    [WORKSPACE_MCP_PRINT_CONFIG] = {MCP_ROW_PRINT_CONFIG},
+    [WORKSPACE_MCP_INSTALL] = {MCP_ROW_INSTALL},
+    [WORKSPACE_MCP_UNINSTALL] = {MCP_ROW_UNINSTALL},
+    [WORKSPACE_MCP_NAME] = {.name = "name",
+                            .type = OPTION_TEXT,
+                            .placeholder = "NAME",
+                            .group = "Clients",
+                            .help =
+                                "what the client calls the server (default: gatehouse-copy- and "
+                                "the workspace's name)"},
+    [WORKSPACE_MCP_YES] = {MCP_ROW_YES},
 };
 
 static const struct option diff_options[WORKSPACE_DIFF_OPTIONS] = {
@@ -97,7 +113,7 @@ static const struct option_argument sh_arguments[] = {
      .help = "the command and its arguments (default: your shell)"},
 };
 
-static const struct option_argument mcp_arguments[] = {
+static const struct option_argument serving_arguments[] = {
     NAME_ROW,
     {.name = "OPTION",
      .type = OPTION_TEXT,
@@ -151,10 +167,10 @@ const struct option_command workspace_commands[WORKSPACE_COMMANDS] = {
     [WORKSPACE_MCP] = {.name = "mcp",
                        .summary =
                            "give an MCP client access to the copy, like 'gatehouse mcp --write'",
-                       .options = workspace_shared_options,
-                       .option_count = WORKSPACE_SHARED_OPTIONS,
-                       .arguments = mcp_arguments,
-                       .argument_count = array_size(mcp_arguments)},
+                       .options = mcp_client_options,
+                       .option_count = WORKSPACE_MCP_OPTIONS,
+                       .arguments = serving_arguments,
+                       .argument_count = array_size(serving_arguments)},
     [WORKSPACE_CP] = {.name = "cp",
                       .summary = "copy files and folders into a workspace or out of it",
                       .options = workspace_shared_options,

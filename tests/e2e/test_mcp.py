@@ -823,6 +823,46 @@ class Use(Scene):
         self.assertEqual(self.install("n8n", "--yes", self.root).returncode, 1)
         self.assertEqual(self.install("codex", "--yes", self.root, CODEX_HOME=str(self.room / "none")).returncode, 1)
 
+    def uninstall(self, client, *flags):
+        return run("--uninstall", client, *flags, env={"HOME": str(self.state), "XDG_STATE_HOME": str(self.state)})
+
+    def test_what_was_installed_is_taken_out_again(self):
+        for client, file, text in (("zed", ".config/zed/settings.json", '// mine\n{\n  "context_servers": {\n    "a": {}\n  }\n}\n'),
+                                   ("codex", ".codex/config.toml", 'model = "x"\n\n[mcp_servers.a]\ncommand = "a"\n'),
+                                   ("continue", ".continue/mcpServers/gatehouse-root.yaml", None)):
+            path = self.state / file
+            path.parent.mkdir(parents=True)
+            if text is not None:
+                path.write_text(text)
+            self.assertEqual(self.install(client, "--yes", self.root).returncode, 0)
+            installed = path.read_text()
+            result = self.uninstall(client, self.root)
+            self.assertEqual((result.returncode, path.read_text()), (1, installed))
+            self.assertIn("--yes", result.stderr)
+            result = self.uninstall(client, "--yes", self.root)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn("\n-", result.stdout)
+            self.assertEqual(path.read_text() if path.exists() else None, text)
+            self.assertIn(installed, [backup.read_text() for backup in path.parent.glob(path.name + ".backup-*")])
+            result = self.uninstall(client, "--yes", self.root)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("there is no gatehouse-root in", result.stderr)
+        self.assertEqual(self.uninstall("zed", "--install", "zed", self.root).returncode, 2)
+
+    def test_a_folder_that_has_gone_is_taken_out_by_its_name(self):
+        folder = self.room / "gone"
+        folder.mkdir()
+        self.assertEqual(self.install("cursor", "--yes", folder).returncode, 0)
+        folder.rmdir()
+        result = self.uninstall("cursor", "--yes", f"{folder}/")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(json.loads((self.state / ".cursor/mcp.json").read_text()), {"mcpServers": {}})
+
+    def test_a_workspace_apart_is_named_after_its_provider(self):
+        self.assertEqual(self.install("cursor", "--yes", "--workspace", "isolated").returncode, 0)
+        installed = json.loads((self.state / ".cursor/mcp.json").read_text())["mcpServers"]
+        self.assertEqual(installed["gatehouse-isolated"]["args"], ["mcp", "--workspace", "isolated"])
+
     def test_two_that_install_at_once_lose_nothing(self):
         running = [subprocess.Popen([mcp_client.GATEHOUSE, "mcp", "--install", "cursor", "--yes", "--name", f"n{i}",
                                      str(self.root)], env={"PATH": "/usr/bin:/bin", "HOME": str(self.state)},

@@ -346,6 +346,25 @@ class Using(WorkspaceScene):
         self.assertEqual((self.copy / "a.txt").read_text(), "of the agent\n")
         self.assertEqual((self.project / "a.txt").read_text(), "one\n")
 
+    def test_a_client_learns_about_the_copy_and_forgets_it(self):
+        settings = self.home / ".cursor/mcp.json"
+        self.refuses("mcp", "shop", "--install", "cursor")
+        self.refuses("mcp", "none", "--install", "cursor", "--yes")
+        self.assertFalse(settings.exists())
+        self.does("mcp", "shop", "--install", "cursor", "--yes", "--", "--permission-shell", "allow")
+        entry = json.loads(settings.read_text())["mcpServers"]["gatehouse-copy-shop"]
+        self.assertEqual(entry["command"], os.path.realpath(mcp_client.GATEHOUSE))
+        self.assertEqual(entry["args"], ["mcp", "--write", "--permission-shell", "allow", str(self.copy)])
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}
+        result = subprocess.run([entry["command"], *entry["args"]], env=self.environment(), text=True,
+                                input=json.dumps(hello) + "\n", capture_output=True, timeout=PATIENCE)
+        self.assertIn("serverInfo", result.stdout, result.stderr)
+        self.assertIn("gatehouse-copy-shop", self.does("mcp", "shop", "--print-config", "cursor"))
+        self.does("rm", "--force", "shop")
+        self.does("mcp", "shop", "--uninstall", "cursor", "--yes")
+        self.assertEqual(json.loads(settings.read_text()), {"mcpServers": {}})
+
     def test_a_command_changes_the_copy_and_nothing_else(self):
         code, out, said = self.run_it(
             "sh", "shop", "sh", "-c", f"echo two >> a.txt; cat {self.project}/.env; echo x > {self.project}/x; exit 7")

@@ -289,7 +289,8 @@ static int run(struct option_values *values, char **argv, struct buf *out, struc
         r = buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
     } else if (command == COMMAND_MCP &&
                (options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET ||
-                options_source(values, MCP_OPTION_INSTALL) != OPTION_UNSET)) {
+                options_source(values, MCP_OPTION_INSTALL) != OPTION_UNSET ||
+                options_source(values, MCP_OPTION_UNINSTALL) != OPTION_UNSET)) {
         return become_for_client(argv, err);
     } else if (programs[command] != NULL) {
         return become(command, argv, err);

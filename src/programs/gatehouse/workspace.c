@@ -3,24 +3,32 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "cli/mcp.h"
 #include "cli/sandbox.h"
 #include "cli/workspace.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/sandbox.h"
 #include "programs/gatehouse/start.h"
 
-enum { ARGS_MAX_BYTES = 4 << 20, FIXED_WORDS = 8 };
+enum { ARGS_MAX_BYTES = 4 << 20, FIXED_WORDS = 16, SERVER_BYTES = 64 };
+
+static int find(const struct option_values *values, char path[PATH_MAX], struct err *err)
+{
+    return workspace_copy_path(options_text(values, WORKSPACE_STATE_DIR),
+                               options_argument(values, 0), path, err);
+}
 
 /* The name has been checked, so this is a folder of ours. */
 static int enter(const struct option_values *values, char path[PATH_MAX], struct err *err)
 {
     const char *name = options_argument(values, 0);
-    int r = workspace_copy_path(options_text(values, WORKSPACE_STATE_DIR), name, path, err);
+    int r = find(values, path, err);
 
     if (r < 0)
         return r;
@@ -84,18 +92,65 @@ int workspace_shell(const struct option_command *program, struct option_values *
     return SANDBOX_EXIT_FAILED;
 }
 
+static bool is_given(const struct option_values *values, size_t option)
+{
+    return options_source(values, option) != OPTION_UNSET;
+}
+
+static bool is_for_client(const struct option_values *values)
+{
+    return is_given(values, WORKSPACE_MCP_PRINT_CONFIG) ||
+           is_given(values, WORKSPACE_MCP_INSTALL) || is_given(values, WORKSPACE_MCP_UNINSTALL);
+}
+
+/* The client may have a server for the project itself, whose name is often the same. */
+static const char *server_name(const struct option_values *values, char out_name[SERVER_BYTES])
+{
+    snprintf(out_name, SERVER_BYTES, "gatehouse-copy-%.40s", options_argument(values, 0));
+    return is_given(values, WORKSPACE_MCP_NAME) ? options_text(values, WORKSPACE_MCP_NAME)
+                                                : out_name;
+}
+
+static size_t add_client_words(const struct option_values *values, const char *name, char **words)
+{
+    static const size_t rows[] = {WORKSPACE_MCP_PRINT_CONFIG, WORKSPACE_MCP_INSTALL,
+                                  WORKSPACE_MCP_UNINSTALL};
+    static const char *const options[] = {"--print-config", "--install", "--uninstall"};
+    size_t count = 0;
+
+    for (size_t i = 0; i < array_size(rows); i++)
+        if (is_given(values, rows[i])) {
+            words[count++] = word(options[i]);
+            words[count++] = word(mcp_clients[options_choice(values, rows[i])]);
+        }
+    if (count > 0 || is_given(values, WORKSPACE_MCP_NAME)) {
+        words[count++] = word("--name");
+        words[count++] = word(name);
+    }
+    if (options_is_on(values, WORKSPACE_MCP_YES))
+        words[count++] = word("--yes");
+    return count;
+}
+
 static int become_server(struct arena *arena, const struct option_values *values, char *path,
                          struct err *err)
 {
+    char name[SERVER_BYTES];
+    char own[PATH_MAX];
     const char *state = options_text(values, WORKSPACE_STATE_DIR);
     size_t given = values->argument_count - 1;
     char **words = arena_alloc_array(arena, FIXED_WORDS + given, sizeof(*words));
     size_t count = 0;
+    int r = is_for_client(values) ? start_own_path(own, err) : 0;
 
+    if (r < 0)
+        return r;
     if (words == NULL)
         return err_set_plain(err, arena->error);
-    words[count++] = word("mcp");
+    /* The settings of a client name the program that the user called. */
+    words[count++] = is_for_client(values) ? own : word("mcp");
     words[count++] = word("--write");
+    count += add_client_words(values, server_name(values, name), words + count);
     if (state != NULL) {
         words[count++] = word("--state-dir");
         words[count++] = word(state);
@@ -121,8 +176,10 @@ int workspace_serve(struct option_values *values)
         r = start_absolute(options_text(values, WORKSPACE_STATE_DIR), state, &err);
         values->slots[WORKSPACE_STATE_DIR].text = state;
     }
+    /* A client may forget one that has gone. */
     if (r == 0)
-        r = enter(values, path, &err);
+        r = is_given(values, WORKSPACE_MCP_UNINSTALL) ? find(values, path, &err)
+                                                      : enter(values, path, &err);
     if (r == 0)
         (void)become_server(&arena, values, path, &err);
     complain("gatehouse workspace", err.message);

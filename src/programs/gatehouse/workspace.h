@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `gatehouse workspace sh`: a command in a sandbox that may change the copy of a project; and
- * `gatehouse workspace mcp`, which serves the copy to an agent.
+ * `gatehouse workspace mcp`, which serves the copy to an agent, or tells the agent's client how.
  */
 #ifndef PROGRAMS_GATEHOUSE_WORKSPACE_H
 #define PROGRAMS_GATEHOUSE_WORKSPACE_H

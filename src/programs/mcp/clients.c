@@ -168,7 +168,7 @@ static int add_option(struct words *words, const struct option_values *values, s
 static bool is_repeated(size_t option)
 {
     return option != MCP_OPTION_PRINT_CONFIG && option != MCP_OPTION_INSTALL &&
-           option != MCP_OPTION_NAME && option != MCP_OPTION_YES;
+           option != MCP_OPTION_UNINSTALL && option != MCP_OPTION_NAME && option != MCP_OPTION_YES;
 }
 
 /* The command with all values, also those of variables, which the client may not have. */
@@ -216,10 +216,11 @@ static bool is_plain(char c)
            c == '-';
 }
 
-/* "gatehouse-" and the folder's name, since a client may have several of these. */
+/* "gatehouse-" and the folder's or provider's name, since a client may have several of these. */
 static void derive_name(const char *root, char out_name[CLIENTS_NAME_BYTES])
 {
-    const char *last = strrchr(root, '/') + 1;
+    const char *slash = strrchr(root, '/');
+    const char *last = slash != NULL ? slash + 1 : root;
     size_t len = (size_t)snprintf(out_name, CLIENTS_NAME_BYTES, "gatehouse-");
 
     for (; *last != '\0' && len < NAME_CUT_BYTES; last++)
@@ -280,13 +281,15 @@ int clients_make(struct arena *arena, const struct option_values *values, enum m
                  const char *root, struct client_entry *out_entry, struct err *err)
 {
     const char *program = program_invocation_name;
+    const char *workspace = options_text(values, MCP_OPTION_WORKSPACE); /* instead of folders */
     int r;
 
     *out_entry = (struct client_entry){.client = &clients[id], .id = id, .program = program};
     /* The front door starts us under its own path. */
     if (program[0] != '/' || strcmp(program_invocation_short_name, GATEHOUSE_PROGRAM) != 0)
         return err_set(err, ERR_UNSUPPORTED, "use 'gatehouse mcp' for this");
-    r = choose_name(options_text(values, MCP_OPTION_NAME), root, out_entry->name, err);
+    r = choose_name(options_text(values, MCP_OPTION_NAME), workspace != NULL ? workspace : root,
+                    out_entry->name, err);
     if (r == 0)
         r = choose_url(arena, options_text(values, MCP_OPTION_HTTP), out_entry->client,
                        &out_entry->url, err);

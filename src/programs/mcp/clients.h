@@ -49,7 +49,7 @@ struct client_entry {
 };
 
 /*
- * From the options. `root` is the folder's real path, for the name; `folder` the one to start with.
+ * From the options. `root` is the folder's real path, for the name.
  * ERR_INVALID_OPTION for a client that has no HTTP, or a name that some client would not take.
  */
 int clients_make(struct arena *arena, const struct option_values *values, enum mcp_client id,

@@ -30,6 +30,7 @@ struct installing {
     char name[PATH_MAX];
     char path[2 * PATH_MAX];
     char backup[PATH_MAX + 64];
+    bool takes_out;
     bool is_new;
     struct authority_stat seen;
     struct buf before;
@@ -84,13 +85,13 @@ static int read_file(struct installing *installing, struct err *err)
     return err_set(err, r, "%s is unchanged: %s", installing->path, why.message);
 }
 
-/* The text with the server in it. */
+/* The text with the server in it, or without it. */
 static int splice(struct installing *installing, struct err *err)
 {
     const struct client_entry *entry = installing->entry;
     cleanup_buf struct buf text = BUF_INIT(CLIENTS_TEXT_BYTES);
     struct err why = ERR_INIT;
-    int r = clients_write_entry(entry, &text, err);
+    int r = installing->takes_out ? 0 : clients_write_entry(entry, &text, err);
 
     if (r < 0)
         return r;
@@ -109,6 +110,11 @@ static int splice(struct installing *installing, struct err *err)
                    ? err_set_plain(err, ERR_NO_MEMORY)
                    : 0;
     }
+    if (r == ERR_UNSUPPORTED && installing->takes_out)
+        return err_set(err, r,
+                       "%s is unchanged, because it is not understood (%s): remove %s from it "
+                       "yourself",
+                       installing->path, why.message, entry->name);
     if (r == ERR_UNSUPPORTED) {
         cleanup_buf struct buf snippet = BUF_INIT(CLIENTS_TEXT_BYTES);
 
@@ -206,30 +212,58 @@ static int replace(struct installing *installing, struct err *err)
     return r;
 }
 
+/* A file that has nothing else in it. */
+static int remove_file(struct installing *installing, struct err *err)
+{
+    int r = back_up(installing, err);
+
+    return r == 0 ? authority_remove(installing->scope, str_from(installing->name), NULL, err) : r;
+}
+
+static int change_file(struct installing *installing, struct err *err)
+{
+    if (installing->is_new)
+        return write_new(installing, err);
+    return installing->takes_out && installing->entry->client->format == CLIENT_YAML
+               ? remove_file(installing, err)
+               : replace(installing, err);
+}
+
 static int write_file(struct installing *installing, struct err *err)
 {
     struct err why = ERR_INIT;
-    int r = installing->is_new ? write_new(installing, &why) : replace(installing, &why);
+    int r = change_file(installing, &why);
 
     if (r == ERR_BUSY || r == ERR_ALREADY_EXISTS)
         return err_set(err, r, "%s is unchanged, because another program changes it: try again",
                        installing->path);
     if (r < 0)
         return err_set(err, r, "%s is unchanged: %s", installing->path, why.message);
-    printf("%s is now in %s", installing->entry->name, installing->path);
+    printf("%s is %s %s", installing->entry->name,
+           installing->takes_out ? "no longer in" : "now in", installing->path);
     if (!installing->is_new)
         printf("; the old file is %s/%s", installing->dir, installing->backup);
-    printf(". %s reads it when it starts.\n", installing->entry->client->title);
+    printf(". %s reads its settings when it starts.\n", installing->entry->client->title);
     return 0;
 }
 
-static int install(struct installing *installing, struct session *session, bool is_sure,
+static int nothing_to_do(const struct installing *installing, struct err *err)
+{
+    if (installing->takes_out)
+        return err_set(err, ERR_NOT_FOUND,
+                       "there is no %s in %s: name another server with --name, or the folder",
+                       installing->entry->name, installing->path);
+    printf("%s is in %s already.\n", installing->entry->name, installing->path);
+    return 0;
+}
+
+static int install(struct installing *installing, struct authority *authority, bool is_sure,
                    struct err *err)
 {
     int r = clients_find_file(installing->entry, installing->dir, installing->name, err);
 
     if (r == 0)
-        r = open_scope(installing, session->state.authority, err);
+        r = open_scope(installing, authority, err);
     if (r < 0)
         return r;
     snprintf(installing->path, sizeof(installing->path), "%s/%s", installing->dir,
@@ -239,28 +273,86 @@ static int install(struct installing *installing, struct session *session, bool 
         r = splice(installing, err);
     if (r < 0)
         return r;
-    if (str_eq(buf_view(&installing->before), buf_view(&installing->after))) {
-        printf("%s is in %s already.\n", installing->entry->name, installing->path);
-        return 0;
-    }
+    if (str_eq(buf_view(&installing->before), buf_view(&installing->after)))
+        return nothing_to_do(installing, err);
     r = show_difference(installing, err);
     if (r == 0)
         r = ask(installing, is_sure, err);
     return r == 0 ? write_file(installing, err) : r;
 }
 
-int install_run(struct session *session, const struct client_entry *entry, bool is_sure,
-                struct err *err)
+static int run(struct authority *authority, const struct client_entry *entry, bool takes_out,
+               bool is_sure, struct err *err)
 {
     struct installing installing = {.entry = entry,
+                                    .takes_out = takes_out,
                                     .before = BUF_INIT(FILE_MAX_BYTES),
                                     .after = BUF_INIT(FILE_MAX_BYTES + CLIENTS_TEXT_BYTES)};
-    int r = install(&installing, session, is_sure, err);
+    int r = install(&installing, authority, is_sure, err);
 
     if (fflush(stdout) != 0 && r == 0)
         r = err_set(err, ERR_IO, "cannot write to standard output");
     authority_scope_free(installing.scope);
     buf_done(&installing.before);
     buf_done(&installing.after);
+    return r;
+}
+
+int install_run(struct session *session, const struct client_entry *entry, bool is_sure,
+                struct err *err)
+{
+    return run(session->state.authority, entry, false, is_sure, err);
+}
+
+/* The name of the folder comes from its real path; of one that has gone, from the given one. */
+static int find_root(struct authority *authority, const char *folder, char out_path[PATH_MAX],
+                     struct err *err)
+{
+    struct authority_request request = {
+        .subject = {.type = AUTHORITY_CORE, .id = "install"},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "folder"},
+        .access = AUTHORITY_METADATA,
+        .reason = "the name of a folder that the user named",
+        .source = AUTHORITY_FROM_USER_APPROVAL,
+    };
+    struct authority_scope *scope = NULL;
+    char given[PATH_MAX];
+    char real[PATH_MAX];
+    size_t len;
+    int r = session_state_absolute_path(folder, given, err);
+
+    if (r < 0)
+        return r;
+    len = strlen(given);
+    while (len > 1 && given[len - 1] == '/')
+        given[--len] = '\0';
+    request.root.path = given;
+    if (authority_request_root(authority, &request, &scope, NULL) == 0 &&
+        authority_scope_path(scope, real) == 0)
+        snprintf(out_path, PATH_MAX, "%s", real);
+    else
+        snprintf(out_path, PATH_MAX, "%s", given);
+    authority_scope_free(scope);
+    return 0;
+}
+
+int install_undo(struct arena *arena, const struct option_values *values, struct err *err)
+{
+    const struct session_state_config config = {.state_dir =
+                                                    options_text(values, MCP_OPTION_STATE_DIR)};
+    enum mcp_client id = (enum mcp_client)options_choice(values, MCP_OPTION_UNINSTALL);
+    struct session_state state;
+    struct client_entry entry;
+    char root[PATH_MAX];
+    int r = session_state_open(&config, &state, err);
+
+    if (r == 0)
+        r = find_root(state.authority,
+                      values->argument_count > 0 ? options_argument(values, 0) : ".", root, err);
+    if (r == 0)
+        r = clients_make(arena, values, id, root, &entry, err);
+    if (r == 0)
+        r = run(state.authority, &entry, true, options_is_on(values, MCP_OPTION_YES), err);
+    session_state_close(&state);
     return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `gatehouse mcp --install`: changes the file of a client's settings, after showing the difference
- * and asking. The old file is kept beside it.
+ * `gatehouse mcp --install` and `--uninstall`: changes the file of a client's settings, after
+ * showing the difference and asking. The old file is kept beside it.
  */
 #ifndef PROGRAMS_MCP_INSTALL_H
 #define PROGRAMS_MCP_INSTALL_H
@@ -15,5 +15,12 @@
  */
 int install_run(struct session *session, const struct client_entry *entry, bool is_sure,
                 struct err *err);
+
+/*
+ * The other way round, by the options. Neither the folder nor anything else that a start needs has
+ * to be there: what no longer works is what one wants to get rid of. ERR_NOT_FOUND if the client
+ * does not know the server.
+ */
+int install_undo(struct arena *arena, const struct option_values *values, struct err *err);
 
 #endif

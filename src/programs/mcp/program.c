@@ -727,12 +727,18 @@ static int check(const struct option_values *values, struct err *err)
 {
     bool is_installed = options_source(values, MCP_OPTION_INSTALL) != OPTION_UNSET;
 
-    if (is_installed && options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET)
-        return err_set(err, ERR_INVALID_OPTION, "use either --print-config or --install");
-    if (!is_for_client(values) && options_source(values, MCP_OPTION_NAME) != OPTION_UNSET)
-        return err_set(err, ERR_INVALID_OPTION, "--name is for --print-config and --install");
-    if (!is_installed && options_is_on(values, MCP_OPTION_YES))
-        return err_set(err, ERR_INVALID_OPTION, "--yes is for --install");
+    bool is_undone = options_source(values, MCP_OPTION_UNINSTALL) != OPTION_UNSET;
+    bool is_printed = options_source(values, MCP_OPTION_PRINT_CONFIG) != OPTION_UNSET;
+
+    if (is_installed + is_undone + is_printed > 1)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "use one of --print-config, --install and --uninstall");
+    if (!is_installed && !is_undone && !is_printed &&
+        options_source(values, MCP_OPTION_NAME) != OPTION_UNSET)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--name is for --print-config, --install and --uninstall");
+    if (!is_installed && !is_undone && options_is_on(values, MCP_OPTION_YES))
+        return err_set(err, ERR_INVALID_OPTION, "--yes is for --install and --uninstall");
     return 0;
 }
 
@@ -744,6 +750,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     bool is_tried = is_for_client(values);
     int r;
 
+    if (options_source(values, MCP_OPTION_UNINSTALL) != OPTION_UNSET)
+        return install_undo(arena, values, err);
     /* A few threads that seldom allocate: one heap for all is smaller. */
     mallopt(M_ARENA_MAX, 1);
     log_init(&program.log, STDERR_FILENO, shared_log_level(values, MCP_OPTION_LOG_LEVEL),

@@ -23,6 +23,9 @@ struct object {
     bool has_comma;    /* behind that */
     bool has_found;
     struct span found; /* the value of the member */
+    size_t key;        /* where the member begins */
+    size_t before;     /* the comma in front of it; 0: it is the first */
+    size_t behind;     /* past the comma that follows it; 0: none does */
 };
 
 static struct str between(struct str text, size_t from, size_t to)
@@ -108,12 +111,15 @@ static bool skip_value(struct scan *scan, unsigned depth);
 /* Passes over one object and remembers the member of this name. */
 static bool read_object(struct scan *scan, struct str name, unsigned depth, struct object *object)
 {
+    size_t comma = 0;
+
     *object = (struct object){.whole.from = scan->at};
     scan->at++;
     for (;;) {
         struct span key;
         size_t value;
         struct str text;
+        bool is_it;
 
         if (!skip_blanks(scan))
             return false;
@@ -137,19 +143,25 @@ static bool read_object(struct scan *scan, struct str name, unsigned depth, stru
             object->first = key;
         object->last_end = scan->at;
         text = between(scan->text, key.from + 1, key.to - 1);
-        if (name.len > 0 && str_eq(text, name)) {
+        is_it = name.len > 0 && str_eq(text, name);
+        if (is_it) {
             if (object->has_found)
                 return fails(scan, "a name occurs twice");
             object->has_found = true;
             object->found = (struct span){value, scan->at};
+            object->key = key.from;
+            object->before = comma;
         } else if (name.len > 0 && memchr(text.ptr, '\\', text.len) != NULL) {
             return fails(scan, "a name has an escaped character"); /* it might be ours */
         }
         if (!skip_blanks(scan))
             return false;
         object->has_comma = is_next(scan, ",");
+        comma = scan->at;
         if (object->has_comma)
             scan->at++;
+        if (is_it && object->has_comma)
+            object->behind = scan->at;
     }
     scan->at++;
     object->whole.to = scan->at;
@@ -326,6 +338,56 @@ static void put_into(struct splicing *splicing, const struct object *object, str
     put_text(splicing, close, text.len);
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The member with its lines, if there is nothing else on them. */
+static struct span lines_of(struct str text, struct span member)
+{
+    size_t end = member.to;
+
+    while (end < text.len && (is_space(text.ptr[end]) || text.ptr[end] == '\r'))
+        end++;
+    if (!starts_line(text, member.from) || end == text.len || text.ptr[end] != '\n') {
+        while (member.to < text.len && is_space(text.ptr[member.to]))
+            member.to++;
+        return member;
+    }
+    return (struct span){member.from - indent_of(text, member.from).len, end + 1};
+}
+
+static bool is_blank_between(struct str text, size_t from, size_t to)
+{
+    while (from < to && is_blank(text.ptr[from]))
+        from++;
+    return from == to;
+}
+
+/* The comma in front goes, too, if none follows: most clients want none at the end. */
+static void put_without(struct splicing *splicing, const struct object *object)
+{
+    struct str text = splicing->text;
+    bool is_last = object->behind == 0;
+    struct span gone = {object->key, is_last ? object->found.to : object->behind};
+
+    if (object->before == 0 && is_blank_between(text, object->whole.from + 1, gone.from) &&
+        is_blank_between(text, gone.to, object->whole.to - 1)) {
+        put_text(splicing, 0, object->whole.from + 1);
+        put_text(splicing, object->whole.to - 1, text.len);
+        return;
+    }
+    gone = lines_of(text, gone);
+    if (is_last && object->before > 0) {
+        put_text(splicing, 0, object->before);
+        put_text(splicing, object->before + 1, gone.from);
+    } else {
+        put_text(splicing, 0, gone.from);
+    }
+    put_text(splicing, gone.to, text.len);
+}
+
 static int refuse(const struct scan *scan, struct err *err)
 {
     size_t line = 1;
@@ -359,6 +421,34 @@ static void put_found(struct splicing *splicing, const struct span *found, struc
     put_text(splicing, found->to, splicing->text.len);
 }
 
+/* The text without the server, or with it. */
+static int finish(struct splicing *splicing, const struct object *servers, struct str name,
+                  struct str value, struct err *err)
+{
+    if (servers->has_found && value.len == 0)
+        put_without(splicing, servers);
+    else if (servers->has_found)
+        put_found(splicing, &servers->found, value);
+    else if (value.len == 0)
+        put(splicing, splicing->text);
+    else
+        put_into(splicing, servers, STR_EMPTY, name, value);
+    return splicing->error < 0 ? err_set_plain(err, splicing->error) : 0;
+}
+
+/* There is no group of servers yet. */
+static int finish_first(struct splicing *splicing, const struct object *top, struct str group,
+                        struct str name, struct str value, struct err *err)
+{
+    if (value.len == 0)
+        put(splicing, splicing->text);
+    else if (top == NULL)
+        put_new(splicing, group, name, value);
+    else
+        put_into(splicing, top, group, name, value);
+    return splicing->error < 0 ? err_set_plain(err, splicing->error) : 0;
+}
+
 int splice_json(struct str text, struct str group, struct str name, struct str value,
                 struct buf *out, struct err *err)
 {
@@ -375,10 +465,8 @@ int splice_json(struct str text, struct str group, struct str name, struct str v
         scan.at = 3;
     if (!skip_blanks(&scan))
         return refuse(&scan, err);
-    if (scan.at == text.len) {
-        put_new(&splicing, group, name, value);
-        return splicing.error < 0 ? err_set_plain(err, splicing.error) : 0;
-    }
+    if (scan.at == text.len)
+        return finish_first(&splicing, NULL, group, name, value, err);
     if (!is_next(&scan, "{")) {
         fails(&scan, "it does not begin with {");
         return refuse(&scan, err);
@@ -392,10 +480,8 @@ int splice_json(struct str text, struct str group, struct str name, struct str v
     if (top.first.to > 0 && starts_line(text, top.first.from) &&
         indent_of(text, top.first.from).len > 0)
         splicing.unit = indent_of(text, top.first.from);
-    if (!top.has_found) {
-        put_into(&splicing, &top, group, name, value);
-        return splicing.error < 0 ? err_set_plain(err, splicing.error) : 0;
-    }
+    if (!top.has_found)
+        return finish_first(&splicing, &top, group, name, value, err);
     scan.at = top.found.from;
     if (!is_next(&scan, "{")) {
         fails(&scan, "the list of servers is not an object");
@@ -403,9 +489,5 @@ int splice_json(struct str text, struct str group, struct str name, struct str v
     }
     if (!read_object(&scan, name, 1, &servers))
         return refuse(&scan, err);
-    if (servers.has_found)
-        put_found(&splicing, &servers.found, value);
-    else
-        put_into(&splicing, &servers, STR_EMPTY, name, value);
-    return splicing.error < 0 ? err_set_plain(err, splicing.error) : 0;
+    return finish(&splicing, &servers, name, value, err);
 }

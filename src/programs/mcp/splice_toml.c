@@ -6,7 +6,7 @@
 /* What a line of the text is. */
 enum kind { LINE_EMPTY, LINE_HEADER, LINE_PAIR, LINE_MORE /* of a value */ };
 
-enum place { PLACE_TOP, PLACE_SERVERS, PLACE_OURS, PLACE_ELSEWHERE };
+enum place { PLACE_TOP, PLACE_SERVERS, PLACE_OURS, PLACE_BELOW, PLACE_ELSEWHERE };
 
 struct reading {
     struct str text;
@@ -21,6 +21,11 @@ struct reading {
     bool has_found;
     size_t from;
     size_t to;
+    /* Without our tables: where the text goes, up to the end of the last line that is not empty; or
+     * NULL. */
+    struct buf *rest;
+    size_t kept;
+    int error;
 };
 
 static struct str between(struct str text, size_t from, size_t to)
@@ -142,6 +147,8 @@ static bool read_header(struct reading *reading, struct str line)
         reading->place = PLACE_OURS;
         reading->has_found = true;
     }
+    if (count > 2 && str_eq(parts[1], reading->name))
+        reading->place = PLACE_BELOW;
     return true;
 }
 
@@ -169,6 +176,27 @@ static enum kind kind_of(const struct reading *reading, struct str line)
     return line.ptr[0] == '[' ? LINE_HEADER : LINE_PAIR;
 }
 
+/* Empty lines and comments belong to what follows them; one empty line in front of us goes with us.
+ */
+static void keep_line(struct reading *reading, enum kind kind, size_t next)
+{
+    bool is_ours = reading->place == PLACE_OURS || reading->place == PLACE_BELOW;
+    struct str before;
+
+    if (kind == LINE_EMPTY)
+        return;
+    before = between(reading->text, reading->kept, reading->at);
+    if (is_ours && kind != LINE_HEADER)
+        before = STR_EMPTY;
+    else if (is_ours && str_ends_with(before, STR("\n")) && str_trim(before).len == 0)
+        before.len--;
+    if (reading->error == 0)
+        reading->error = buf_append_str(reading->rest, before);
+    if (reading->error == 0 && !is_ours)
+        reading->error = buf_append_str(reading->rest, between(reading->text, reading->at, next));
+    reading->kept = next;
+}
+
 static bool read_line(struct reading *reading)
 {
     struct str rest = between(reading->text, reading->at, reading->text.len);
@@ -184,6 +212,8 @@ static bool read_line(struct reading *reading)
         is_good = read_pair(reading, line);
     else if (kind == LINE_MORE)
         is_good = follow(reading, line);
+    if (reading->rest != NULL)
+        keep_line(reading, kind, next);
     reading->at = next;
     if (reading->place == PLACE_OURS && kind == LINE_HEADER)
         reading->from = reading->to = next;
@@ -204,6 +234,17 @@ static bool read_all(struct reading *reading)
     return reading->depth == 0 || fails(reading, "a bracket is not closed");
 }
 
+static int take_out(struct reading *reading, struct buf *out, struct err *err)
+{
+    reading->rest = out;
+    if (!read_all(reading))
+        return err_set(err, ERR_UNSUPPORTED, "line %zu: %s", reading->line + 1, reading->problem);
+    if (reading->error == 0)
+        reading->error =
+            buf_append_str(out, between(reading->text, reading->kept, reading->text.len));
+    return reading->error < 0 ? err_set_plain(err, reading->error) : 0;
+}
+
 int splice_toml(struct str text, struct str group, struct str name, struct str body,
                 struct buf *out, struct err *err)
 {
@@ -211,6 +252,8 @@ int splice_toml(struct str text, struct str group, struct str name, struct str b
     bool needs_newline = text.len > 0 && text.ptr[text.len - 1] != '\n';
     int r;
 
+    if (body.len == 0)
+        return take_out(&reading, out, err);
     if (!read_all(&reading))
         return err_set(err, ERR_UNSUPPORTED, "line %zu: %s", reading.line + 1, reading.problem);
     if (!reading.has_found) {

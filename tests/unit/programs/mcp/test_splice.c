@@ -138,7 +138,54 @@ static void toml_that_is_not_understood_is_refused_with_its_line(void **state)
     check(splice_toml, "g", "a = 1\n", rows, array_size(rows));
 }
 
-TEST_MAIN(cmocka_unit_test(json_keeps_everything_but_the_one_member),
+static void json_loses_the_one_member_and_its_comma(void **state)
+{
+    static const struct row rows[] = {
+        {"", "", NULL},
+        {"{\"x\": {\"us\": 1}}\n", "{\"x\": {\"us\": 1}}\n", NULL},
+        {"{\"g\": {\"them\": 1}}\n", "{\"g\": {\"them\": 1}}\n", NULL},
+        {"{\n  \"g\": {\n    \"us\": {\n      \"a\": 1\n    }\n  }\n}\n", "{\n  \"g\": {}\n}\n",
+         NULL},
+        {"{\"g\": {\"us\": 1, \"z\": 2}}", "{\"g\": {\"z\": 2}}", NULL},
+        {"{\"g\": {\"z\": 2, \"us\": 1}}", "{\"g\": {\"z\": 2 }}", NULL},
+        {"{\n  \"g\": {\n    \"z\": 1, // one, \"us\": 2\n    \"us\": {\n      \"a\": 1\n    }\n "
+         " }\n}\n",
+         "{\n  \"g\": {\n    \"z\": 1 // one, \"us\": 2\n  }\n}\n", NULL},
+        {"{\n  \"g\": {\n    \"z\": 1,\n    \"us\": 2,\n  },\n}\n",
+         "{\n  \"g\": {\n    \"z\": 1,\n  },\n}\n", NULL},
+        {"{\n  \"g\": {\n    \"us\": 2, // ours\n    \"z\": 1\n  }\n}\n",
+         "{\n  \"g\": {\n    // ours\n    \"z\": 1\n  }\n}\n", NULL},
+        {"{\r\n  \"g\": {\r\n    \"us\": 2,\r\n    \"z\": 1\r\n  }\r\n}\r\n",
+         "{\r\n  \"g\": {\r\n    \"z\": 1\r\n  }\r\n}\r\n", NULL},
+        {"{\"g\": []}", NULL, "line 1: the list of servers is not an object"},
+    };
+
+    (void)state;
+    check(splice_json, "g", "", rows, array_size(rows));
+}
+
+static void toml_loses_the_one_table_and_those_below_it(void **state)
+{
+    static const struct row rows[] = {
+        {"", "", NULL},
+        {"x = 1\n[g.them]\nus = 2\n", "x = 1\n[g.them]\nus = 2\n", NULL},
+        {"x = 1\n\n[g.us]\na = 1\n", "x = 1\n", NULL},
+        {"[g.us]", "", NULL},
+        {"x = 1\n\n[g.us] # we\nb = 2\n# in it\nc = [\n  \"]\", # [\n]\n\n[g.us.env]\nX = "
+         "\"1\"\n\n# "
+         "them\n[g.them]\ny = 1\n",
+         "x = 1\n\n# them\n[g.them]\ny = 1\n", NULL},
+        {"[g.us.env]\nX = 1\n[h]\n[g.us]\na = 1\n[i]\n", "[h]\n[i]\n", NULL},
+        {"g.us.a = 1\n", NULL, "line 1: the servers are not written as tables"},
+    };
+
+    (void)state;
+    check(splice_toml, "g", "", rows, array_size(rows));
+}
+
+TEST_MAIN(cmocka_unit_test(json_loses_the_one_member_and_its_comma),
+          cmocka_unit_test(toml_loses_the_one_table_and_those_below_it),
+          cmocka_unit_test(json_keeps_everything_but_the_one_member),
           cmocka_unit_test(json_that_is_not_understood_is_refused_with_its_line),
           cmocka_unit_test(toml_keeps_everything_but_the_one_table),
           cmocka_unit_test(toml_that_is_not_understood_is_refused_with_its_line))
