@@ -199,6 +199,13 @@ class ForPeople(Audit):
     def test_a_terminal_gets_a_head_and_colours(self):
         self.put(record(1), record(2, "denied", error="denied_by_policy", category="policy"))
         self.assertEqual(self.on_terminal("-v", env={"NO_COLOR": "1"}).split()[:7], STEPS_HEAD)
+        self.put(record(3, tool="browser_create_credential", operation="archive-extract", policySource="user-approval"))
+        for columns in (80, 109, 110, 200):  # names are shown whole
+            head, *rows = self.on_terminal("-v", columns=columns, env={"NO_COLOR": "1"}).splitlines()
+            self.assertLessEqual(len(head), columns)
+            self.assertEqual(len(rows), 3)
+            for row in rows if columns < 110 else rows[:2]:
+                self.assertEqual(row.find("notes/a.md"), head.find("NAME"), row)
         shown = self.on_terminal()
         self.assertEqual(shown.splitlines()[0].replace("\033[1m", "").replace("\033[0m", "").split(),
                          HEAD)

@@ -36,6 +36,18 @@ struct layout {
     size_t outcome;
 };
 
+/* A line of a step, up to the name. */
+struct steps {
+    bool is_record; /* not the head */
+    struct str time;
+    struct str tool;
+    struct str operation;
+    struct str outcome;
+    struct str decision;
+    struct str by;
+    struct str colour; /* of the outcome */
+};
+
 static size_t shown_width(struct str text)
 {
     size_t width = 0;
@@ -79,17 +91,6 @@ int64_t table_time(const struct json_value *record)
     return moment_parse(text_of(record, STR("timestamp")), 0, &ms, NULL) == 0 ? ms : 0;
 }
 
-static void put_steps_head(struct output *output)
-{
-    put_cell(output, STR("TIME"), WIDTH_TIME);
-    put_cell(output, STR("TOOL"), WIDTH_TOOL);
-    put_cell(output, STR("OPERATION"), WIDTH_OPERATION);
-    put_cell(output, STR("OUTCOME"), WIDTH_OUTCOME);
-    put_cell(output, STR("DECISION"), WIDTH_BY);
-    put_cell(output, STR("BY"), WIDTH_BY);
-    output_str(output, STR("NAME"));
-}
-
 static struct str colour_of(struct str outcome, bool is_interrupted)
 {
     if (is_interrupted)
@@ -99,17 +100,6 @@ static struct str colour_of(struct str outcome, bool is_interrupted)
     if (str_eq_c(outcome, authority_outcome_name(AUTHORITY_FAILED)))
         return COLOUR_FAILED;
     return str_eq_c(outcome, authority_outcome_name(AUTHORITY_SUCCESS)) ? COLOUR_GOOD : STR_EMPTY;
-}
-
-static void put_outcome(struct output *output, bool has_colour, struct str outcome,
-                        bool is_interrupted)
-{
-    struct str colour = has_colour ? colour_of(outcome, is_interrupted) : STR_EMPTY;
-
-    output_str(output, colour);
-    put_cell(output, is_interrupted ? STR("interrupted") : outcome, WIDTH_OUTCOME);
-    if (colour.len > 0)
-        output_str(output, COLOUR_END);
 }
 
 /* Says so if only the beginning was kept; for a command the end is shown, too. */
@@ -166,24 +156,7 @@ static void put_remarks(struct output *output, const struct json_value *record)
         output_printf(output, "  (%jd entries before this are missing)", (intmax_t)number);
 }
 
-static void put_step(const struct table *table, const struct json_value *record,
-                     bool is_interrupted)
-{
-    struct output *output = table->output;
-    char time[MOMENT_BYTES];
-
-    moment_format(table_time(record), time);
-    put_cell(output, str_from(time), WIDTH_TIME);
-    put_cell(output, text_of(record, STR("tool")), WIDTH_TOOL);
-    put_cell(output, text_of(record, STR("operation")), WIDTH_OPERATION);
-    put_outcome(output, table->has_colour, text_of(record, STR("outcome")), is_interrupted);
-    put_cell(output, text_of(record, STR("decision")), WIDTH_BY);
-    put_cell(output, text_of(record, STR("policySource")), WIDTH_BY);
-    put_names(output, record);
-    put_remarks(output, record);
-}
-
-/* ---- calls ---- */
+/* ---- cells ---- */
 
 static struct layout layout_for(size_t columns)
 {
@@ -290,6 +263,65 @@ static void put_text(const struct table *table, struct str text, size_t width)
     output_printf(table->output, "%*s", (int)width + 1, "");
 }
 
+/* ---- steps ---- */
+
+/* In a narrow terminal, what is cut leaves room for a name, which is shown whole. */
+static void put_steps(const struct table *table, const struct steps *steps)
+{
+    bool is_narrow = table->columns > 0 && table->columns < ROOMY_COLUMNS;
+    struct table own = *table;
+
+    own.columns = is_narrow ? table->columns : 0;
+    put_text(&own, is_narrow && steps->is_record ? str_slice(steps->time, 5, 11) : steps->time,
+             is_narrow ? 11 : WIDTH_TIME);
+    put_text(&own, steps->tool, is_narrow ? 13 : WIDTH_TOOL);
+    put_text(&own, steps->operation, is_narrow ? 10 : WIDTH_OPERATION);
+    output_str(table->output, steps->colour);
+    put_text(&own, steps->outcome, WIDTH_OUTCOME);
+    if (steps->colour.len > 0)
+        output_str(table->output, COLOUR_END);
+    put_text(&own, steps->decision, is_narrow ? 8 : WIDTH_BY);
+    put_text(&own, steps->by, is_narrow ? 8 : WIDTH_BY);
+}
+
+static void put_steps_head(const struct table *table)
+{
+    const struct steps steps = {.time = STR("TIME"),
+                                .tool = STR("TOOL"),
+                                .operation = STR("OPERATION"),
+                                .outcome = STR("OUTCOME"),
+                                .decision = STR("DECISION"),
+                                .by = STR("BY"),
+                                .colour = STR_EMPTY};
+
+    put_steps(table, &steps);
+    output_str(table->output, STR("NAME"));
+}
+
+static void put_step(const struct table *table, const struct json_value *record,
+                     bool is_interrupted)
+{
+    char time[MOMENT_BYTES];
+    struct str outcome = text_of(record, STR("outcome"));
+    struct steps steps = {.is_record = true,
+                          .tool = text_of(record, STR("tool")),
+                          .operation = text_of(record, STR("operation")),
+                          .outcome = is_interrupted ? STR("interrupted") : outcome,
+                          .decision = text_of(record, STR("decision")),
+                          .by = text_of(record, STR("policySource")),
+                          .colour = STR_EMPTY};
+
+    moment_format(table_time(record), time);
+    steps.time = str_from(time);
+    if (table->has_colour)
+        steps.colour = colour_of(outcome, is_interrupted);
+    put_steps(table, &steps);
+    put_names(table->output, record);
+    put_remarks(table->output, record);
+}
+
+/* ---- calls ---- */
+
 static void put_call(const struct table *table, const struct json_value *record,
                      bool is_interrupted)
 {
@@ -335,7 +367,7 @@ void table_head(const struct table *table)
     if (table->has_colour)
         output_str(table->output, COLOUR_HEAD);
     if (table->shows_steps)
-        put_steps_head(table->output);
+        put_steps_head(table);
     else
         put_calls_head(table);
     if (table->has_colour)

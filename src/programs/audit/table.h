@@ -15,7 +15,7 @@ struct table {
     struct output *output;
     bool has_colour;
     bool shows_steps; /* operations, with all about them; else calls */
-    size_t columns;   /* of the terminal, for calls; 0: lines of any length */
+    size_t columns;   /* of the terminal; 0: lines of any length */
 };
 
 void table_head(const struct table *table);
