@@ -729,6 +729,8 @@ int authority_snapshot(struct authority_scope *scope, struct str to, struct auth
 
 struct authority_remove_options {
     bool is_recursive;
+    /* Then: modes of directories and read-only Btrfs subvolumes that are in the way are changed. */
+    bool is_own;
     bool may_miss;
     uint64_t max_entries; /* 0: 1,000,000 */
     const struct cancel *cancel;

@@ -50,6 +50,12 @@ struct backend_lookup {
     const struct cancel *cancel; /* checked between system calls; may be NULL */
 };
 
+enum backend_removal {
+    BACKEND_REMOVE_ONE,
+    BACKEND_REMOVE_TREE,
+    BACKEND_REMOVE_OWN_TREE, /* modes and marks that are in the way are changed */
+};
+
 enum backend_create {
     BACKEND_CREATE_OR_REPLACE,
     BACKEND_CREATE_NEW,
@@ -159,12 +165,11 @@ struct backend_ops {
                  unsigned mode, bool is_synced);
 
     /*
-     * Removes a file, link or empty directory; with `is_recursive` a whole tree, never through a
-     * link or onto another mount. Never the root itself (ERR_ROOT_PROTECTED). ERR_TOO_LARGE over
-     * max_entries.
+     * Removes a file, link or empty directory, or a whole tree, never through a link or onto
+     * another mount. Never the root itself (ERR_ROOT_PROTECTED). ERR_TOO_LARGE over max_entries.
      */
     int (*remove)(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
-                  bool is_recursive, uint64_t max_entries);
+                  enum backend_removal removal, uint64_t max_entries);
 
     /* On ERR_CROSS_DEVICE the caller must copy. Both roots belong to one backend. */
     int (*rename)(struct backend_root *from_root, const struct backend_lookup *from_lookup,

@@ -165,7 +165,7 @@ static void sweep_scope(struct copies_store *store, struct authority_scope *scop
                         const struct cancel *cancel)
 {
     const struct authority_remove_options options = {
-        .is_recursive = true, .may_miss = true, .cancel = cancel};
+        .is_recursive = true, .is_own = true, .may_miss = true, .cancel = cancel};
     struct sweep sweep = {
         .store = store, .scope = scope, .arena = ARENA_INIT((size_t)MAX_NAMES * NAME_MAX)};
 
@@ -296,7 +296,7 @@ int copies_remove(struct copies_store *store, const char *name, const struct can
                   struct err *err)
 {
     const struct authority_remove_options options = {
-        .is_recursive = true, .may_miss = true, .cancel = cancel};
+        .is_recursive = true, .is_own = true, .may_miss = true, .cancel = cancel};
     char undo[WORKSPACE_NAME_BYTES + sizeof(".undo")];
     char base[COPIES_BASE_BYTES];
     int r = workspace_is_name(name) ? authority_remove(store->records, str_from(name), NULL, NULL)

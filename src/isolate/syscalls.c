@@ -315,6 +315,8 @@ static const struct {
     {CALL_ioctl, ALWAYS, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCGWINSZ}}}},
     /* Copies of whole trees, where the file system can do that at once. */
     {CALL_ioctl, TO_LINK, {0, 0, ALLOW, 1, {{1, AN_INT, BTRFS_IOC_SNAP_CREATE_V2}}}},
+    {CALL_ioctl, TO_LINK, {0, 0, ALLOW, 1, {{1, AN_INT, BTRFS_IOC_SUBVOL_GETFLAGS}}}},
+    {CALL_ioctl, TO_LINK, {0, 0, ALLOW, 1, {{1, AN_INT, BTRFS_IOC_SUBVOL_SETFLAGS}}}},
     /* The size of a room's terminal. */
     {CALL_ioctl, TO_KEEP, {0, 0, ALLOW, 1, {{1, AN_INT, TIOCSWINSZ}}}},
 

@@ -20,7 +20,7 @@ struct syscalls_needs {
      * Landlock controls content and names; without Landlock nothing does.
      */
     bool changes_files;
-    bool makes_links;         /* symbolic ones, wherever they lead; and snapshots of trees */
+    bool makes_links; /* symbolic ones, wherever they lead; snapshots of trees, and their removal */
     bool passes_messages;     /* on given sockets, to transfer file descriptors */
     bool answers_connections; /* on a given listening socket; it cannot create one */
     bool shares_memory;       /* makes some without a name, and hands it over */

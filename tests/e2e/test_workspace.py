@@ -346,6 +346,13 @@ class Using(WorkspaceScene):
         self.assertEqual((self.copy / "a.txt").read_text(), "of the agent\n")
         self.assertEqual((self.project / "a.txt").read_text(), "one\n")
 
+    def test_folders_that_an_agent_has_locked_are_removed(self):
+        for name, mode in (("shut", 0), ("kept", 0o500)):
+            self.write(f"{name}/a.txt", at=self.copy)
+            (self.copy / name).chmod(mode)
+        self.does("rm", "--force", "shop")
+        self.assertFalse(self.copy.exists())
+
     def test_a_client_learns_about_the_copy_and_forgets_it(self):
         settings = self.home / ".cursor/mcp.json"
         self.refuses("mcp", "shop", "--install", "cursor")

@@ -59,6 +59,16 @@ class Snapshots(OnSubvolume, WorkspaceScene):
         self.assertFalse(copy.exists())
         self.assertEqual(list(self.records.iterdir()), [])
 
+    def test_one_that_was_made_read_only_is_removed(self):
+        self.write("d/a.txt")
+        for words in (), ("--force",):
+            copy = self.new()
+            (copy / "d").chmod(0o500)
+            subprocess.run(["btrfs", "property", "set", "-ts", copy, "ro", "true"], check=True)
+            self.does("rm", *words, copy.name)
+            self.assertFalse(copy.exists())
+            self.assertEqual(list(self.records.iterdir()), [])
+
     def test_secrets_are_in_neither_of_the_two(self):
         self.write("a.txt")
         self.write(".env", "KEY=1\n")

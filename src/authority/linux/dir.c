@@ -12,10 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum {
-    ENTRIES_BYTES = 32 << 10,
-    SUBVOLUME_ROOT = 256, /* the inode of each on Btrfs */
-};
+enum { ENTRIES_BYTES = 32 << 10 };
 
 struct backend_dir {
     const struct linux_backend *backend;
@@ -93,7 +90,7 @@ int linux_dir_hold_own(struct backend_dir *dir)
 
     if (fstatfs(dir->fd, &system) < 0 || fstat(dir->fd, &about) < 0)
         return linux_error(errno);
-    if (system.f_type != BTRFS_SUPER_MAGIC || about.st_ino != SUBVOLUME_ROOT)
+    if (system.f_type != BTRFS_SUPER_MAGIC || about.st_ino != LINUX_SUBVOLUME_ROOT)
         return ERR_UNSUPPORTED;
     r = hold_own(dir->fd, about.st_dev);
     if (r < 0)

@@ -74,6 +74,8 @@ void linux_place_done(struct linux_place *place);
 
 enum { LINUX_NO_SLOT = -1 };
 
+enum { LINUX_SUBVOLUME_ROOT = 256 }; /* the inode of each on Btrfs */
+
 struct backend_root {
     struct linux_backend *backend;
     int fd;                         /* O_RDONLY | O_DIRECTORY */
@@ -313,7 +315,7 @@ void linux_dir_close(struct backend_dir *dir);
 int linux_mkdir(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                 unsigned mode, bool is_synced);
 int linux_remove(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
-                 bool is_recursive, uint64_t max_entries);
+                 enum backend_removal removal, uint64_t max_entries);
 int linux_rename(struct backend_root *from_root, const struct backend_lookup *from_lookup,
                  struct str from, struct backend_root *to_root,
                  const struct backend_lookup *to_lookup, struct str to, bool may_replace);

@@ -20,8 +20,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,7 +51,7 @@ struct removal {
     uint64_t mount_id;
     uint64_t *budget;
     const struct cancel *cancel;
-    bool is_own; /* permissions that are in the way are ours to change */
+    bool is_own; /* what is in the way, permissions and the like, is ours to change */
     size_t depth;
     struct level *levels[REMOVE_LEVELS]; /* allocated once reached, then kept */
 };
@@ -140,6 +142,17 @@ static struct level *next_level(struct removal *removal)
     return *level;
 }
 
+/* Whoever owns a Btrfs subvolume can make it read-only. */
+static void make_writable(int fd)
+{
+    uint64_t flags;
+
+    if (ioctl(fd, BTRFS_IOC_SUBVOL_GETFLAGS, &flags) < 0 || (flags & BTRFS_SUBVOL_RDONLY) == 0)
+        return;
+    flags &= ~(uint64_t)BTRFS_SUBVOL_RDONLY;
+    (void)ioctl(fd, BTRFS_IOC_SUBVOL_SETFLAGS, &flags);
+}
+
 /* Pushes an open directory as the deepest level. */
 static int push(struct removal *removal, int *fd, const char *name)
 {
@@ -157,7 +170,9 @@ static int push(struct removal *removal, int *fd, const char *name)
     level = next_level(removal);
     if (level == NULL)
         return ERR_NO_MEMORY;
-    /* If this fails, so will the unlinks, and they say why. */
+    /* If these fail, so will the unlinks, and they say why. */
+    if (removal->is_own && about.st_ino == LINUX_SUBVOLUME_ROOT)
+        make_writable(*fd);
     if (removal->is_own && (about.st_mode & 0700) != 0700)
         (void)!fchmod(*fd, 0700);
     level->fd = steal_fd(fd);
@@ -408,7 +423,7 @@ int linux_remove_held(int dir_fd, const char *last, int fd, uint64_t *budget)
  * keep it, unchanged.
  */
 int linux_remove(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
-                 bool is_recursive, uint64_t max_entries)
+                 enum backend_removal removal, uint64_t max_entries)
 {
     cleanup_place struct linux_place place = LINUX_PLACE_INIT;
     uint64_t budget = max_entries;
@@ -424,8 +439,10 @@ int linux_remove(struct backend_root *root, const struct backend_lookup *lookup,
         return r;
     if (!is_component(place.last))
         return ERR_INVALID_PATH;
-    r = is_recursive ? remove_whole(place.dir_fd, place.last, &budget, lookup->cancel, false)
-                     : remove_one(place.dir_fd, place.last);
+    r = removal == BACKEND_REMOVE_ONE
+            ? remove_one(place.dir_fd, place.last)
+            : remove_whole(place.dir_fd, place.last, &budget, lookup->cancel,
+                           removal == BACKEND_REMOVE_OWN_TREE);
     /* What nobody sees yet need not be safe from a power cut. */
     if (r < 0 || root->is_private)
         return r;

@@ -151,7 +151,7 @@ int memory_mkdir(struct backend_root *root, const struct backend_lookup *lookup,
 }
 
 int memory_remove(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
-                  bool is_recursive, uint64_t max_entries)
+                  enum backend_removal removal, uint64_t max_entries)
 {
     MEMORY_LOCKED(root->backend);
     struct memory_place place;
@@ -164,7 +164,7 @@ int memory_remove(struct backend_root *root, const struct backend_lookup *lookup
     if (place.node == NULL)
         return ERR_NOT_FOUND;
     if (!list_is_empty(&place.node->entries)) {
-        if (!is_recursive)
+        if (removal == BACKEND_REMOVE_ONE)
             return ERR_NOT_EMPTY;
         /* Counted first: over the budget, nothing is removed at all. */
         r = memory_count(place.node, max_entries, lookup->cancel);

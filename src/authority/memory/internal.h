@@ -250,7 +250,7 @@ void memory_dir_close(struct backend_dir *dir);
 int memory_mkdir(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
                  unsigned mode, bool is_synced);
 int memory_remove(struct backend_root *root, const struct backend_lookup *lookup, struct str name,
-                  bool is_recursive, uint64_t max_entries);
+                  enum backend_removal removal, uint64_t max_entries);
 int memory_rename(struct backend_root *from_root, const struct backend_lookup *from_lookup,
                   struct str from, struct backend_root *to_root,
                   const struct backend_lookup *to_lookup, struct str to, bool may_replace);

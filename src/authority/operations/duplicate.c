@@ -113,7 +113,8 @@ static int copy_file(struct duplicate *duplicate, const struct walk_entry *entry
 
     for (int i = 0; i < MAX_TRIES && r == ERR_BUSY; i++) {
         if (i > 0)
-            r = ops->remove(duplicate->tree, &duplicate->lookup, entry->name, false, 1);
+            r = ops->remove(duplicate->tree, &duplicate->lookup, entry->name, BACKEND_REMOVE_ONE,
+                            1);
         if (r == 0 || i == 0)
             r = copy_file_once(duplicate, entry, &copied);
     }

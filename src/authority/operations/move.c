@@ -139,7 +139,8 @@ static int move_by_copying(struct transfer *transfer)
     if (r < 0)
         return r;
     return ops->remove(transfer->source->root, &transfer->source_lookup, transfer->from,
-                       is_directory, TRANSFER_MAX_ENTRIES);
+                       is_directory ? BACKEND_REMOVE_TREE : BACKEND_REMOVE_ONE,
+                       TRANSFER_MAX_ENTRIES);
 }
 
 /*

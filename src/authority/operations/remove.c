@@ -39,6 +39,13 @@ static int check_subtree(struct removal *removal)
     return r < 0 ? r : walk_tree(operation_ops(op), dir, &how, check_entry, removal);
 }
 
+static enum backend_removal how_to(const struct authority_remove_options *options)
+{
+    if (!options->is_recursive)
+        return BACKEND_REMOVE_ONE;
+    return options->is_own ? BACKEND_REMOVE_OWN_TREE : BACKEND_REMOVE_TREE;
+}
+
 static int remove_one(struct operation *op, const struct authority_remove_options *options)
 {
     uint64_t budget = options->max_entries > 0 ? options->max_entries : REMOVE_MAX_ENTRIES;
@@ -55,7 +62,7 @@ static int remove_one(struct operation *op, const struct authority_remove_option
     if (r < 0)
         return r;
     return operation_ops(op)->remove(op->scope->root, &removal.lookup, path_view(&removal.name),
-                                     options->is_recursive, budget);
+                                     how_to(options), budget);
 }
 
 int authority_remove(struct authority_scope *scope, struct str name,

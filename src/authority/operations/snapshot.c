@@ -32,7 +32,8 @@ static int check_names(const struct snapshot *snapshot, const struct walk_entry 
 static int leave_out(const struct snapshot *snapshot, const struct walk_entry *entry)
 {
     const struct authority_snapshot_options *options = snapshot->options;
-    int r = ops_of(snapshot)->remove(snapshot->tree, &snapshot->lookup, entry->name, false, 1);
+    int r = ops_of(snapshot)->remove(snapshot->tree, &snapshot->lookup, entry->name,
+                                     BACKEND_REMOVE_ONE, 1);
 
     return r == 0 && options->left_out != NULL ? options->left_out(options->data, entry->name) : r;
 }

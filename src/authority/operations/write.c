@@ -68,7 +68,8 @@ static void unmake_parents(const struct operation *op, struct str name, size_t f
         if (name.ptr[end] != '/')
             continue;
         (void)path_join(STR_EMPTY, str_slice(name, 0, end), &parent);
-        (void)operation_ops(op)->remove(op->scope->root, &lookup, path_view(&parent), false, 1);
+        (void)operation_ops(op)->remove(op->scope->root, &lookup, path_view(&parent),
+                                        BACKEND_REMOVE_ONE, 1);
     }
 }
 

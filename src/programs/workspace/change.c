@@ -219,7 +219,8 @@ static int confine_to_projects(struct task *task, struct err *err)
     const struct option_values *values = task->values;
     const char **folders =
         arena_alloc_array(values->arena, values->argument_count, sizeof(*folders));
-    const struct task_walls walls = {.folders = folders, .folder_count = values->argument_count};
+    const struct task_walls walls = {
+        .folders = folders, .folder_count = values->argument_count, .makes_links = true};
 
     if (folders == NULL)
         return err_set_plain(err, values->arena->error);
@@ -239,7 +240,7 @@ static int confine_to_projects(struct task *task, struct err *err)
 int task_remove(struct task *task, struct err *err)
 {
     const struct option_values *values = task->values;
-    const struct task_walls walls = {.folder_count = 0};
+    const struct task_walls walls = {.makes_links = true}; /* for the removal of snapshots */
     bool is_forced = options_is_on(values, WORKSPACE_RM_FORCE);
     int r = is_forced ? task_confine(task, &walls, err) : confine_to_projects(task, err);
 

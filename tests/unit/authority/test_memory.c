@@ -44,7 +44,8 @@ static void end(struct suite *suite)
 
         assert_int_equal(ops->dir_open(root, &suite_strict, STR_EMPTY, &dir), 0);
         while (ops->dir_next(dir, &component, &type, &error))
-            assert_int_equal(ops->remove(root, &suite_strict, component, true, SUITE_BUDGET), 0);
+            assert_int_equal(
+                ops->remove(root, &suite_strict, component, BACKEND_REMOVE_TREE, SUITE_BUDGET), 0);
         ops->dir_close(dir);
         ops->root_close(root);
     }
@@ -211,7 +212,7 @@ static void the_ceiling_on_nodes_refuses_new_ones(void **state)
     assert_int_equal(ops->rename(suite->root, &suite_strict, STR("f"), suite->root, &suite_strict,
                                  STR("g"), false),
                      0);
-    assert_int_equal(ops->remove(suite->root, &suite_strict, STR("g"), false, 1), 0);
+    assert_int_equal(ops->remove(suite->root, &suite_strict, STR("g"), BACKEND_REMOVE_ONE, 1), 0);
     assert_int_equal(suite_write(suite, &suite_strict, "f", "x"), 0);
 }
 
@@ -224,7 +225,8 @@ static void an_open_file_holds_its_space_until_it_is_closed(void **state)
 
     suite_plant(suite, "f", "12345");
     assert_int_equal(suite_open(suite, &suite_strict, "f", &file), 0);
-    assert_int_equal(suite->ops->remove(suite->root, &suite_strict, STR("f"), false, 1), 0);
+    assert_int_equal(
+        suite->ops->remove(suite->root, &suite_strict, STR("f"), BACKEND_REMOVE_ONE, 1), 0);
     memory_usage(suite->backend, &bytes, &nodes);
     assert_int_equal(bytes, 5);
     suite->ops->file_close(file);
@@ -241,12 +243,14 @@ static void a_tree_is_counted_with_its_top(void **state)
     suite_plant(suite, "d/a/f", "x");
     suite_plant_dir(suite, "d/b");
     suite_plant(suite, "d/c", "x");
-    assert_int_equal(suite->ops->remove(suite->root, &suite_strict, STR("d"), true, 4),
-                     ERR_TOO_LARGE);
+    assert_int_equal(
+        suite->ops->remove(suite->root, &suite_strict, STR("d"), BACKEND_REMOVE_TREE, 4),
+        ERR_TOO_LARGE);
     /* Nothing is gone then. */
     suite_assert_content(suite, SUITE_ROOT, "d/a/f", "x");
     assert_int_equal(suite_count(suite, SUITE_ROOT, "d"), 3);
-    assert_int_equal(suite->ops->remove(suite->root, &suite_strict, STR("d"), true, 5), 0);
+    assert_int_equal(
+        suite->ops->remove(suite->root, &suite_strict, STR("d"), BACKEND_REMOVE_TREE, 5), 0);
     suite_assert_missing(suite, SUITE_ROOT, "d");
 }
 
@@ -279,15 +283,17 @@ static void trees_deeper_than_any_name_are_counted_and_freed(void **state)
                                      &suite_strict, STR("d"), false),
                          0);
     }
-    assert_int_equal(ops->remove(suite->root, &suite_strict, STR("d"), true, ROUNDS * STEPS),
-                     ERR_TOO_LARGE);
+    assert_int_equal(
+        ops->remove(suite->root, &suite_strict, STR("d"), BACKEND_REMOVE_TREE, ROUNDS * STEPS),
+        ERR_TOO_LARGE);
     /* One is removed by name, the other goes with what holds it. */
     assert_int_equal(
         ops->rename(suite->root, &suite_strict, STR("d"), temp, &suite_strict, STR("d"), false), 0);
     assert_int_equal(
         ops->rename(temp, &suite_strict, STR("d"), suite->root, &suite_strict, STR("d"), false), 0);
-    assert_int_equal(ops->remove(suite->root, &suite_strict, STR("d"), true, ROUNDS * STEPS + 1),
-                     0);
+    assert_int_equal(
+        ops->remove(suite->root, &suite_strict, STR("d"), BACKEND_REMOVE_TREE, ROUNDS * STEPS + 1),
+        0);
     ops->temp_drop(temp);
 }
 

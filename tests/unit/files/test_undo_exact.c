@@ -382,10 +382,10 @@ static int rename_and_fail(struct backend_root *from_root, const struct backend_
 }
 
 static int remove_nothing(struct backend_root *root, const struct backend_lookup *lookup,
-                          struct str name, bool is_recursive, uint64_t max_entries)
+                          struct str name, enum backend_removal removal, uint64_t max_entries)
 {
     if (failures == 0)
-        return real_ops->remove(root, lookup, name, is_recursive, max_entries);
+        return real_ops->remove(root, lookup, name, removal, max_entries);
     failures--;
     return ERR_IO;
 }
