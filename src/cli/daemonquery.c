@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/daemonquery.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -95,6 +98,64 @@ static int read_all(int fd, struct buf *out, struct err *err)
             out->len += (size_t)got;
     } while (got > 0 || (got < 0 && errno == EINTR));
     return got < 0 ? no_answer(err, errno) : 0;
+}
+
+/* 0 for another name. */
+static uint16_t port_of(const char *name)
+{
+    const char *digits = strchr(name, '-');
+    unsigned long port = digits != NULL ? strtoul(digits + 1, NULL, 10) : 0;
+    char own[STATUS_NAME_BYTES];
+
+    if (port > UINT16_MAX)
+        return 0;
+    status_socket_name((uint16_t)port, own);
+    return strcmp(name, own) == 0 ? (uint16_t)port : 0;
+}
+
+/* In order, and each once. */
+static size_t add_port(uint16_t port, uint16_t *ports, size_t count)
+{
+    size_t at = 0;
+
+    while (at < count && ports[at] < port)
+        at++;
+    if (count == DAEMON_QUERY_MAX_PORTS || (at < count && ports[at] == port))
+        return count;
+    memmove(ports + at + 1, ports + at, (count - at) * sizeof(*ports));
+    ports[at] = port;
+    return count + 1;
+}
+
+static size_t add_ports_in(const char *directory, uint16_t *ports, size_t count)
+{
+    cleanup_fd int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const struct dirent *entry;
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (dir == NULL)
+        return count;
+    (void)steal_fd(&fd);
+    while ((entry = readdir(dir)) != NULL) {
+        uint16_t port = port_of(entry->d_name);
+
+        if (port > 0)
+            count = add_port(port, ports, count);
+    }
+    closedir(dir);
+    return count;
+}
+
+size_t daemon_query_ports(uint16_t out_ports[DAEMON_QUERY_MAX_PORTS])
+{
+    char directory[PATH_MAX];
+    size_t count = 0;
+    bool has_runtime = status_socket_place(STATUS_PLACE_RUNTIME, directory);
+
+    for (enum status_place place = 0; place < STATUS_PLACES; place++)
+        if ((place != STATUS_PLACE_LOGIN || !has_runtime) && status_socket_place(place, directory))
+            count = add_ports_in(directory, out_ports, count);
+    return count;
 }
 
 int daemon_query_ask(const struct daemon_query *query, struct buf *out, pid_t *out_pid,

@@ -19,6 +19,12 @@ struct daemon_query {
     size_t part_count;
 };
 
+enum { DAEMON_QUERY_MAX_PORTS = 64 };
+
+/* The ports of daemons whose sockets are there, in order; some may be dead. Returns their number.
+ */
+size_t daemon_query_ports(uint16_t out_ports[DAEMON_QUERY_MAX_PORTS]);
+
 /*
  * Appends the whole response, until the daemon closes the connection. ERR_NOT_FOUND if there is no
  * daemon; ERR_PERMISSION_DENIED, without sending anything, if the socket is another user's.

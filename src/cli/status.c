@@ -10,10 +10,9 @@ const struct option status_options[STATUS_OPTIONS] = {
                             .type = OPTION_INT,
                             .min = 1,
                             .max = 65535,
-                            .fallback = "7655",
                             .env = "GATEHOUSE_PORT",
                             .old_env = "N8N_GATEWAY_PORT",
-                            .help = "local port of the daemon to ask"},
+                            .help = "show only the daemon with this local port"},
     [STATUS_OPTION_JSON] = {.name = "json", .help = "print JSON"},
 };
 

@@ -27,6 +27,9 @@ extern const struct option status_options[STATUS_OPTIONS];
 /* The request on the socket; the daemon answers and closes. */
 #define STATUS_REQUEST "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
+/* The name under which `gatehouse up` starts its daemon. */
+#define STATUS_NAME_OF_UP "up"
+
 enum { STATUS_NAME_BYTES = 32 };
 
 /* Where a daemon's socket may be; a daemon started elsewhere may have had other variables. */

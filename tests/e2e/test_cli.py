@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -168,9 +169,33 @@ class Calls(unittest.TestCase):
 
     def test_up_says_how_to_go_on_where_its_port_is_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as taken, tempfile.TemporaryDirectory() as room:
-            result = run("up", "--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--state-dir", f"{room}/state", room)
-        self.assertNotEqual(result.returncode, 0)
-        self.assertIn("choose another port", result.stderr)
+            port = str(taken.getsockname()[1])
+            for words in ("--listen", f"127.0.0.1:{port}"), ("--port", port):
+                result = run("up", *words, "--state-dir", f"{room}/state", room)
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn(f"127.0.0.1:{port}", result.stderr)
+                self.assertIn("choose another port", result.stderr)
+
+    def test_status_sees_up_and_says_how_to_stop_it(self):
+        with tempfile.TemporaryDirectory() as room:
+            environment = {"PATH": "/usr/bin:/bin", "HOME": room, "XDG_RUNTIME_DIR": room}
+            process = subprocess.Popen([GATEHOUSE, "up", "--listen", "127.0.0.1:0", room], env=environment, text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            with process, process.stdout:
+                page = re.search(r"running at (\S+) for", process.stdout.readline())[1]
+                deadline = time.monotonic() + PATIENCE
+                told = {}
+                while not told.get("connected"):
+                    self.assertLess(time.monotonic(), deadline)
+                    result = run("status", "--json", env=environment)
+                    told = json.loads(result.stdout) if result.returncode == 0 else {}
+                self.assertEqual((told["server"], told["dir"], told["command"]), (page, room, "up"))
+                shown = run("status", env=environment).stdout
+                os.kill(int(re.search(r"'kill (\d+)'", shown)[1]), signal.SIGTERM)
+                process.stdout.read()
+            self.assertEqual(process.returncode, 0)
+            self.assertEqual(run("status", env=environment).returncode, 1)
+        self.assertEqual(run("up", "--port", "7777", "--listen", "127.0.0.1:7777", "/").returncode, 1)
 
     def test_ctrl_c_ends_up_without_a_complaint(self):
         with tempfile.TemporaryDirectory() as room:

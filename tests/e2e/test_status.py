@@ -42,9 +42,9 @@ class Status(unittest.TestCase):
             stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
 
     @contextlib.contextmanager
-    def daemon(self, *arguments, port=7655, **more):
+    def daemon(self, *arguments, port=7655, name="connect", **more):
         process = subprocess.Popen(
-            [DAEMON, str(port), *arguments], env=self.environment(**more), stdin=subprocess.PIPE,
+            [name, str(port), *arguments], executable=DAEMON, env=self.environment(**more), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
         with process:
             self.assertEqual(process.stdout.readline(), "ready\n")
@@ -85,7 +85,7 @@ class Status(unittest.TestCase):
                 "Not connected; waiting for a page or a token.\nFolder: /srv/work\n")
             self.assertEqual(json.loads(self.ask("--json").stdout), {
                 "connected": False, "dir": "/srv/work", "connectedAt": None, "url": None,
-                "state": "idle", "server": None, "reason": None})
+                "state": "idle", "server": None, "reason": None, "command": "connect"})
 
     def test_a_daemon_with_one(self):
         with self.daemon("/srv/work", "https://n8n.example"):
@@ -96,7 +96,7 @@ class Status(unittest.TestCase):
             self.assertEqual(json.loads(self.ask("--json").stdout), {
                 "connected": True, "dir": "/srv/work",
                 "connectedAt": "2026-03-01T12:00:00.123Z", "url": "https://n8n.example",
-                "state": "connected", "server": "https://n8n.example", "reason": None})
+                "state": "connected", "server": "https://n8n.example", "reason": None, "command": "connect"})
 
     def test_a_daemon_that_lost_its_server_says_which_and_why(self):
         for number, state, words in (
@@ -137,9 +137,38 @@ class Status(unittest.TestCase):
     def test_daemons_are_told_apart_by_their_port(self):
         with self.daemon("/srv/one"), self.daemon("/srv/two", port=7700):
             self.assertIn("/srv/one", self.ask().stdout)
+            self.assertEqual(self.ask().stdout, self.ask("--port", "7655").stdout + "\n" + self.ask("--port", "7700").stdout)
+            self.assertEqual([json.loads(line)["dir"] for line in self.ask("--json").stdout.splitlines()],
+                             ["/srv/one", "/srv/two"])
+            self.assertNotIn("/srv/one", self.ask("--port", "7700").stdout)
             self.assertIn("/srv/two", self.ask("--port", "7700").stdout)
             self.assertIn("/srv/two", self.ask(N8N_GATEWAY_PORT="7700").stdout)
             self.assertIn("/srv/one", self.ask("--port", "7655", N8N_GATEWAY_PORT="7700").stdout)
+
+    def test_the_daemon_of_up_is_found_on_any_port_with_its_page(self):
+        with self.daemon("/srv/work", "http://127.0.0.1:7654", port=43210, name="up") as process:
+            self.assertEqual(
+                self.ask().stdout,
+                "'gatehouse up' is running; its page is http://127.0.0.1:7654.\n"
+                "Connected to http://127.0.0.1:7654 since 2026-03-01T12:00:00.123Z.\n"
+                "Folder: /srv/work\n"
+                f"Ctrl-C in its terminal stops it, and so does 'kill {process.pid}'.\n")
+            self.assertEqual(json.loads(self.ask("--json").stdout)["command"], "up")
+            second = subprocess.run([GATEHOUSE, "up", self.runtime], env=self.environment(), text=True,
+                                    stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+            self.assertEqual((second.returncode, second.stdout), (1, ""))
+            for words in ("already running at http://127.0.0.1:7654, for '/srv/work'", f"kill {process.pid}", "--port"):
+                self.assertIn(words, second.stderr)
+
+    def test_names_that_are_no_daemons_are_left_out(self):
+        place = self.runtime / "gatehouse"
+        place.mkdir(mode=0o700)
+        for name in ("daemon-0.socket", "daemon-07655.socket", "daemon-70000.socket", "daemon-1.socket.lock", "daemon-x"):
+            (place / name).touch()
+        result = self.ask()
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("no daemon of yours is running", result.stderr)
+        self.assertIn("gatehouse up", result.stderr)
 
     def test_no_daemon_is_a_failure_with_words(self):
         for _ in range(2):

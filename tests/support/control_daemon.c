@@ -24,6 +24,7 @@ static void on_report(void *data, struct report *out_report)
 {
     (void)data;
     out_report->dir = str_from(words[2]);
+    out_report->is_of_up = strcmp(words[0], STATUS_NAME_OF_UP) == 0;
     out_report->is_connected = words[3] != NULL && lost_state < 0;
     if (out_report->is_connected)
         out_report->state = REPORT_CONNECTED;

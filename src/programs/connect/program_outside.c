@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/connect/program_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/redact.h"
@@ -48,7 +50,10 @@ void program_report(void *data, struct report *out_report)
     const struct program *program = data;
     struct gateway_session_state state = {.is_connected = false};
 
-    *out_report = (struct report){.dir = str_from(program->choices.dir), .url = STR_EMPTY};
+    *out_report =
+        (struct report){.dir = str_from(program->choices.dir),
+                        .url = STR_EMPTY,
+                        .is_of_up = strcmp(program_invocation_name, STATUS_NAME_OF_UP) == 0};
     if (program->session != NULL && !program->is_over) {
         gateway_session_state(program->session, &state);
         out_report->state = state_of(state.state);

@@ -90,6 +90,7 @@ int report_whole(const struct report *report, struct buf *out)
     write_text(&writer, STR("state"), state_name(report->state));
     write_text(&writer, STR("server"), report->url);
     write_text(&writer, STR("reason"), str_from(report->why));
+    json_put_str(&writer, STR("command"), report->is_of_up ? STR("up") : STR("connect"));
     json_end_object(&writer);
     return json_writer_finish(&writer);
 }

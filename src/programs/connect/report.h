@@ -28,6 +28,7 @@ enum report_state {
 struct report {
     enum report_state state;
     bool is_connected; /* stays true while a broken stream is reopened, until that fails */
+    bool is_of_up;     /* `gatehouse up` has started it, with a server of its own */
     bool has_session;  /* the server may know it: no second session is started */
     struct str dir;    /* the folder; any bytes */
     struct str url;    /* of the server; like the next field, shown to pages only while connected */
@@ -41,7 +42,7 @@ int report_health(const struct report *report, struct buf *out);
 /* {"connected","dir","connectedAt","url"}, the last two null when not connected. */
 int report_status(const struct report *report, struct buf *out);
 
-/* Same plus {"state","server","reason"}: for the user's own commands. */
+/* Same plus {"state","server","reason","command"}: for the user's own commands. */
 int report_whole(const struct report *report, struct buf *out);
 
 /* {"status":"connected","dir"}: for a connection that was requested. */

@@ -233,9 +233,10 @@ static int clean(const struct option_values *values, struct err *err)
 static int run_status(struct option_values *values, struct buf *out, struct err *err)
 {
     int r = options_read_env(values, environ, err);
+    bool is_one = r == 0 && options_source(values, STATUS_OPTION_PORT) != OPTION_UNSET;
 
     return r < 0 ? r
-                 : status_tell((uint16_t)options_int(values, STATUS_OPTION_PORT),
+                 : status_tell(is_one ? (uint16_t)options_int(values, STATUS_OPTION_PORT) : 0,
                                options_is_on(values, STATUS_OPTION_JSON), out, err);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/gatehouse/status.h"
 
+#include <stdio.h>
+
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -14,30 +16,19 @@ enum {
     PARSE_MAX_BYTES = 256 << 10,
     ANSWER_DEPTH = 8,
     WAIT_S = 5, /* for each step of a daemon that does not answer */
+    SHORT_WAIT_S = 1,
+    URL_BYTES = 512,
 };
 
 static int nobody_there(uint16_t port, struct err *err)
 {
+    if (port > 0)
+        return err_set(err, ERR_NOT_FOUND,
+                       "no daemon of yours uses port %u. Without --port, all of yours are shown",
+                       port);
     return err_set(err, ERR_NOT_FOUND,
-                   "no daemon of yours uses port %u (choose another with --port). Start one with "
-                   "'gatehouse connect'. The page of 'gatehouse up' shows its own",
-                   port);
-}
-
-static int ask(uint16_t port, struct buf *out, struct err *err)
-{
-    const struct str request = STR(STATUS_REQUEST);
-    const struct daemon_query query = {
-        .port = port, .wait_s = WAIT_S, .parts = &request, .part_count = 1};
-    char directory[PATH_MAX];
-    pid_t pid;
-    /* Without any possible place that is an error of its own. */
-    int r = status_socket_dir(directory, err);
-
-    if (r < 0)
-        return r;
-    r = daemon_query_ask(&query, out, &pid, err);
-    return r == ERR_NOT_FOUND ? nobody_there(port, err) : r;
+                   "no daemon of yours is running. Start one with 'gatehouse up DIR', which has a "
+                   "page of its own, or with 'gatehouse connect', for a server");
 }
 
 struct answer {
@@ -49,6 +40,8 @@ struct answer {
     struct str state;  /* empty, as the next two: an older daemon */
     struct str server; /* also while it is not connected */
     struct str reason;
+    struct str command;
+    pid_t pid;
 };
 
 static int read_answer(struct arena *arena, struct str bytes, struct answer *out_answer,
@@ -60,7 +53,8 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
                             .since = STR_EMPTY,
                             .state = STR_EMPTY,
                             .server = STR_EMPTY,
-                            .reason = STR_EMPTY};
+                            .reason = STR_EMPTY,
+                            .command = STR_EMPTY};
     size_t end = str_find(bytes, STR("\r\n\r\n"));
 
     if (!str_starts_with(bytes, STR("HTTP/1.1 200 ")) || end == SIZE_MAX)
@@ -75,8 +69,30 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
     json_get_str(document, STR("state"), &answer.state);
     json_get_str(document, STR("server"), &answer.server);
     json_get_str(document, STR("reason"), &answer.reason);
+    json_get_str(document, STR("command"), &answer.command);
     *out_answer = answer;
     return 0;
+}
+
+/* The bytes hold the answer's texts. */
+static int ask(uint16_t port, int64_t wait_s, struct arena *arena, struct buf *bytes,
+               struct answer *out_answer, struct err *err)
+{
+    const struct str request = STR(STATUS_REQUEST);
+    const struct daemon_query query = {
+        .port = port, .wait_s = wait_s, .parts = &request, .part_count = 1};
+    pid_t pid;
+    int r = daemon_query_ask(&query, bytes, &pid, err);
+
+    if (r == 0)
+        r = read_answer(arena, buf_view(bytes), out_answer, err);
+    out_answer->pid = pid;
+    return r;
+}
+
+static bool is_up(const struct answer *answer)
+{
+    return str_eq(answer->command, STR(STATUS_NAME_OF_UP));
 }
 
 /* The text for each state without a connection. */
@@ -125,32 +141,102 @@ static int tell_connection(const struct answer *answer, struct buf *out)
 
 static int tell_person(const struct answer *answer, struct buf *out)
 {
-    int r = tell_connection(answer, out);
+    int r = is_up(answer) ? tell_three(STR("'gatehouse up' is running; its page is "),
+                                       answer->server, STR(".\n"), out)
+                          : 0;
 
+    if (r == 0)
+        r = tell_connection(answer, out);
     if (r == 0)
         r = buf_append_str(out, STR(".\n"));
     if (r == 0 && answer->reason.len > 0)
         r = tell_three(STR("Reason: "), answer->reason, STR("\n"), out);
-    return r == 0 ? tell_three(STR("Folder: "), answer->dir, STR("\n"), out) : r;
+    if (r == 0)
+        r = tell_three(STR("Folder: "), answer->dir, STR("\n"), out);
+    if (r == 0 && is_up(answer))
+        r = buf_printf(out, "Ctrl-C in its terminal stops it, and so does 'kill %d'.\n",
+                       (int)answer->pid);
+    return r;
 }
 
-int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err)
+/* Of one daemon. */
+static int tell_one(uint16_t port, bool as_json, struct buf *out, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(PARSE_MAX_BYTES);
     cleanup_buf struct buf bytes = BUF_INIT(ANSWER_MAX_BYTES);
     struct answer answer = {0};
-    int r = ask(port, &bytes, err);
+    int r = ask(port, WAIT_S, &arena, &bytes, &answer, err);
 
-    if (r == 0)
-        r = read_answer(&arena, buf_view(&bytes), &answer, err);
     if (r < 0)
         return r;
-    if (as_json) {
+    if (out->len > 0 && !as_json)
+        r = buf_append_char(out, '\n');
+    if (r == 0 && as_json)
         r = buf_append_str(out, str_trim(answer.text));
-        if (r == 0)
-            r = buf_append_char(out, '\n');
-    } else {
-        r = tell_person(&answer, out);
-    }
+    if (r == 0)
+        r = as_json ? buf_append_char(out, '\n') : tell_person(&answer, out);
     return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+/* One that does not answer is told of, unless it is the only one: then that is the error. */
+static int tell_all(bool as_json, struct buf *out, struct err *err)
+{
+    uint16_t ports[DAEMON_QUERY_MAX_PORTS];
+    size_t count = daemon_query_ports(ports);
+    struct err first = ERR_INIT;
+
+    for (size_t i = 0; i < count; i++) {
+        struct err why = ERR_INIT;
+        int r = tell_one(ports[i], as_json, out, &why);
+
+        if (r < 0 && r != ERR_NOT_FOUND && first.code == 0)
+            first = why;
+    }
+    if (first.code != 0 && (out->len == 0 || as_json))
+        return err_set(err, first.code, "%s", first.message);
+    if (first.code != 0 && buf_printf(out, "\nOf another one: %s.\n", first.message) < 0)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    return out->len > 0 ? 0 : nobody_there(0, err);
+}
+
+int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err)
+{
+    char directory[PATH_MAX];
+    /* Without any possible place that is an error of its own. */
+    int r = status_socket_dir(directory, err);
+
+    if (r < 0)
+        return r;
+    if (port == 0)
+        return tell_all(as_json, out, err);
+    r = tell_one(port, as_json, out, err);
+    return r == ERR_NOT_FOUND ? nobody_there(port, err) : r;
+}
+
+static bool is_at(const struct answer *answer, const char *address)
+{
+    char url[URL_BYTES];
+
+    snprintf(url, sizeof(url), "http://%s", address);
+    return is_up(answer) && str_eq_c(answer->server, url);
+}
+
+int status_refuse_second(const char *address, struct err *err)
+{
+    uint16_t ports[DAEMON_QUERY_MAX_PORTS];
+    size_t count = daemon_query_ports(ports);
+
+    for (size_t i = 0; i < count; i++) {
+        cleanup_arena struct arena arena = ARENA_INIT(PARSE_MAX_BYTES);
+        cleanup_buf struct buf bytes = BUF_INIT(ANSWER_MAX_BYTES);
+        struct answer answer = {0};
+
+        if (ask(ports[i], SHORT_WAIT_S, &arena, &bytes, &answer, NULL) == 0 &&
+            is_at(&answer, address))
+            return err_set(err, ERR_ALREADY_EXISTS,
+                           "it is already running at http://%s, for '%.*s': use that, or stop it "
+                           "('kill %d'), or give this one a --port and a --state-dir of its own",
+                           address, STR_ARG(answer.dir), (int)answer.pid);
+    }
+    return 0;
 }

@@ -12,7 +12,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* ERR_NOT_FOUND, with a message, if no daemon is running. */
+/*
+ * Of the daemon with this port, or of all if it is 0; as JSON, an object in a line each.
+ * ERR_NOT_FOUND, with a message, if no daemon is running.
+ */
 int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err);
+
+/* ERR_ALREADY_EXISTS, with a message, if `gatehouse up` runs at this address ("127.0.0.1:7654"). */
+int status_refuse_second(const char *address, struct err *err);
 
 #endif

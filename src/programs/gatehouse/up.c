@@ -19,22 +19,32 @@
 #include "base/streams.h"
 #include "cli/programs.h"
 #include "cli/serve.h"
+#include "cli/status.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/start.h"
+#include "programs/gatehouse/status.h"
 
 enum {
     KEY_CHARS = 40,
+    ADDRESS_BYTES = 256,
     MAX_WORDS = 24,
     LINE_BYTES = 4096,
     EXIT_FAILED = 1,
 };
 
 const struct option up_options[UP_OPTIONS] = {
+    [UP_OPTION_PORT] = {.name = "port",
+                        .letter = 'p',
+                        .type = OPTION_INT,
+                        .min = 1,
+                        .max = 65535,
+                        .fallback = "7654",
+                        .help = "port of the page and of /mcp on this machine"},
     [UP_OPTION_LISTEN] = {.name = "listen",
                           .type = OPTION_TEXT,
                           .placeholder = "ADDRESS",
-                          .fallback = "127.0.0.1:7654",
-                          .help = "address and port of the page and of /mcp; this machine only"},
+                          .help = "instead of --port: address and port, like [::1]:7654; of this "
+                                  "machine only"},
     [UP_OPTION_READ_ONLY] = {.name = "read-only",
                              .help = "offer no tools that change files or run commands; without "
                                      "this, each of their calls is asked about on the page"},
@@ -213,6 +223,21 @@ static int check_folder(const char *folder, struct err *err)
                          err_errno_text(errno));
 }
 
+static int choose_address(const struct option_values *values, char out_address[ADDRESS_BYTES],
+                          struct err *err)
+{
+    const char *listen = options_text(values, UP_OPTION_LISTEN);
+
+    if (listen != NULL && options_source(values, UP_OPTION_PORT) == OPTION_FLAG)
+        return err_set(err, ERR_INVALID_OPTION, "use either --port or --listen");
+    if (listen != NULL)
+        snprintf(out_address, ADDRESS_BYTES, "%s", listen);
+    else
+        snprintf(out_address, ADDRESS_BYTES, "127.0.0.1:%d",
+                 (int)options_int(values, UP_OPTION_PORT));
+    return status_refuse_second(out_address, err);
+}
+
 /* Settings of a server for others may be in the environment; that one shows no copies. */
 static bool is_for_us_only(void)
 {
@@ -230,13 +255,13 @@ static int start_both(const struct option_values *values, const sigset_t *before
 {
     const char *directory = options_argument(values, UP_ARGUMENT_DIR);
     const char *state = options_text(values, UP_OPTION_STATE_DIR);
-    const char *listen = options_text(values, UP_OPTION_LISTEN);
+    char listen[ADDRESS_BYTES];
     char folder[PATH_MAX];
     char state_path[PATH_MAX];
     char url[LINE_BYTES];
     const char *server[MAX_WORDS] = {"serve", "--listen", listen};
     size_t server_count = 3;
-    const char *daemon[MAX_WORDS] = {"connect",
+    const char *daemon[MAX_WORDS] = {STATUS_NAME_OF_UP, /* so that 'gatehouse status' says so */
                                      url,
                                      "--dir",
                                      folder,
@@ -256,6 +281,8 @@ static int start_both(const struct option_values *values, const sigset_t *before
         r = check_folder(folder, err);
     if (r == 0 && state != NULL)
         r = start_absolute(state, state_path, err);
+    if (r == 0)
+        r = choose_address(values, listen, err);
     if (r == 0 && pipe2(pipe_fds, O_CLOEXEC) < 0)
         r = err_set_plain(err, ERR_NO_MEMORY);
     if (r < 0)

@@ -8,7 +8,7 @@
 
 #include "base/options/options.h"
 
-enum { UP_OPTION_LISTEN, UP_OPTION_READ_ONLY, UP_OPTION_STATE_DIR, UP_OPTIONS };
+enum { UP_OPTION_PORT, UP_OPTION_LISTEN, UP_OPTION_READ_ONLY, UP_OPTION_STATE_DIR, UP_OPTIONS };
 enum { UP_ARGUMENT_DIR, UP_ARGUMENTS };
 
 extern const struct option up_options[UP_OPTIONS];

@@ -121,9 +121,10 @@ static void status_is_told_as_the_command_asks(void **state)
 {
     (void)state;
     serve();
-    assert_answer(STATUS_REQUEST, "HTTP/1.1 200 ",
-                  "\r\n\r\n{\"connected\":false,\"dir\":\"/srv/work\",\"connectedAt\":null,"
-                  "\"url\":null,\"state\":\"idle\",\"server\":null,\"reason\":null}");
+    assert_answer(
+        STATUS_REQUEST, "HTTP/1.1 200 ",
+        "\r\n\r\n{\"connected\":false,\"dir\":\"/srv/work\",\"connectedAt\":null,"
+        "\"url\":null,\"state\":\"idle\",\"server\":null,\"reason\":null,\"command\":\"connect\"}");
     report.is_connected = true;
     report.url = STR("https://n8n.example");
     assert_answer(STATUS_REQUEST, "HTTP/1.1 200 ", "\"url\":\"https://n8n.example\",");
