@@ -52,6 +52,8 @@ struct conn_events {
     void (*on_kept)(struct conn *conn);
     /* Called last: the owner's memory may be freed. */
     void (*on_closed)(struct conn *conn);
+    /* Of the struct that begins with the connection, and is used with every read; or 0. */
+    size_t owner_bytes;
 };
 
 /*

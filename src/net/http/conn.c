@@ -551,7 +551,8 @@ static const struct conn_events CONN_EVENTS = {.on_bytes = on_bytes,
                                                .on_end = on_end,
                                                .on_drained = on_drained,
                                                .on_kept = on_kept,
-                                               .on_closed = on_closed};
+                                               .on_closed = on_closed,
+                                               .owner_bytes = sizeof(struct exchange)};
 
 /* ---- time ---- */
 
