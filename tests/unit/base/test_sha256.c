@@ -111,7 +111,25 @@ static void parts_do_not_pass_into_each_other(void **state)
     assert_memory_not_equal(left, right, SHA256_BYTES);
 }
 
-TEST_MAIN(cmocka_unit_test(the_published_examples_come_out),
-          cmocka_unit_test(a_million_letters_in_pieces_of_any_size),
-          cmocka_unit_test(the_published_macs_come_out),
-          cmocka_unit_test(parts_do_not_pass_into_each_other))
+static int with_instructions(void **state)
+{
+    (void)state;
+    sha256_use_instructions(true);
+    return 0;
+}
+
+static int without_instructions(void **state)
+{
+    (void)state;
+    sha256_use_instructions(false);
+    return 0;
+}
+
+/* Twice each: what a processor without the instructions does must be right on every one. */
+#define hash_test(name)                                                                            \
+    cmocka_unit_test_setup(name, with_instructions),                                               \
+        cmocka_unit_test_setup(name, without_instructions)
+
+TEST_MAIN(hash_test(the_published_examples_come_out),
+          hash_test(a_million_letters_in_pieces_of_any_size),
+          hash_test(the_published_macs_come_out), hash_test(parts_do_not_pass_into_each_other))
