@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/secret.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,10 +52,18 @@ bool secret_bytes_eq(const void *a, const void *b, size_t len)
 {
     const unsigned char *left = a;
     const unsigned char *right = b;
-    volatile unsigned char difference = 0;
+    volatile uint64_t difference = 0; /* volatile: no compiler may stop at the first one */
+    size_t i = 0;
 
-    for (size_t i = 0; i < len; i++)
-        difference = (unsigned char)(difference | (left[i] ^ right[i]));
+    for (; len - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
+        uint64_t words[2];
+
+        memcpy(&words[0], left + i, sizeof(uint64_t));
+        memcpy(&words[1], right + i, sizeof(uint64_t));
+        difference = difference | (words[0] ^ words[1]);
+    }
+    for (; i < len; i++)
+        difference = difference | (uint64_t)(left[i] ^ right[i]);
     return difference == 0;
 }
 

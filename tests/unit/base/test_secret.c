@@ -77,6 +77,27 @@ static void memory_is_equal_only_byte_for_byte(void **state)
     assert_false(secret_bytes_eq("\x01\x01", "\x02\x02", 2));
 }
 
+static void one_other_bit_anywhere_is_a_difference(void **state)
+{
+    unsigned char left[40] = {0};
+    unsigned char right[sizeof(left)] = {0};
+
+    (void)state;
+    for (size_t len = 0; len <= sizeof(left); len++) {
+        assert_true(secret_bytes_eq(left, right, len));
+        for (size_t bit = 0; bit < 8 * len; bit++) {
+            right[bit / 8] ^= (unsigned char)(1 << bit % 8);
+            assert_false(secret_bytes_eq(left, right, len));
+            right[bit / 8] = 0;
+        }
+        if (len < sizeof(left)) { /* behind the last it does not count */
+            right[len] = 1;
+            assert_true(secret_bytes_eq(left, right, len));
+            right[len] = 0;
+        }
+    }
+}
+
 static void a_long_secret_keeps_its_bytes_and_its_ceiling(void **state)
 {
     static char large[SECRET_TEXT_MAX_BYTES + 1];
@@ -103,5 +124,6 @@ TEST_MAIN(cmocka_unit_test(equal_only_to_the_same_bytes),
           cmocka_unit_test(a_refused_secret_leaves_the_old_one),
           cmocka_unit_test(generated_secrets_carry_their_prefix_and_differ),
           cmocka_unit_test(memory_is_equal_only_byte_for_byte),
+          cmocka_unit_test(one_other_bit_anywhere_is_a_difference),
           cmocka_unit_test(a_done_secret_leaves_no_bytes),
           cmocka_unit_test(a_long_secret_keeps_its_bytes_and_its_ceiling))
