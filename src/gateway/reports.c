@@ -76,8 +76,11 @@ static int write_body(struct gateway *gateway, struct buf *body)
 static void on_report_time(void *data)
 {
     struct gateway *gateway = data;
-    const struct gateway_post request = {
-        .endpoint = STR("extension"), .body = &gateway->report_body, .whole_ms = GATEWAY_ANSWER_MS};
+    /* They are sent again after a failure anyway, so a kept connection may be tried as well. */
+    const struct gateway_post request = {.endpoint = STR("extension"),
+                                         .body = &gateway->report_body,
+                                         .may_repeat = true,
+                                         .whole_ms = GATEWAY_ANSWER_MS};
     int r = 0;
 
     timer_stop(&gateway->report_timer);

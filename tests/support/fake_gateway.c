@@ -665,6 +665,9 @@ void fake_gateway_delay(struct fake_gateway *gateway, enum fake_endpoint endpoin
 
 void fake_gateway_state(const struct fake_gateway *gateway, struct fake_gateway_state *out_state)
 {
+    struct httpserver_stats stats;
+
+    httpserver_stats(gateway->server, &stats);
     *out_state = (struct fake_gateway_state){.is_connected = gateway->is_connected,
                                              .streams = gateway->stream_count,
                                              .pending = gateway->calls.count,
@@ -673,7 +676,8 @@ void fake_gateway_state(const struct fake_gateway *gateway, struct fake_gateway_
                                              .init = buf_view(&gateway->init),
                                              .session_key = gateway->session,
                                              .had_key_in_query = gateway->had_key_in_query,
-                                             .had_key_in_header = gateway->had_key_in_header};
+                                             .had_key_in_header = gateway->had_key_in_header,
+                                             .connections = stats.accepted};
     memcpy(out_state->hits, gateway->hits, sizeof(gateway->hits));
 }
 

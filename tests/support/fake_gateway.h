@@ -93,6 +93,7 @@ struct fake_gateway_state {
     const char *session_key;       /* "" without one */
     bool had_key_in_query;         /* of the last request for events */
     bool had_key_in_header;
+    uint64_t connections; /* so far */
 };
 
 void fake_gateway_state(const struct fake_gateway *gateway, struct fake_gateway_state *out_state);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "fake_gateway.h"
-#include "gateway/client.h"
+#include "gateway/internal.h"
 #include "loop_until.h"
 
 enum { TEXT_BYTES = 64 << 20, MANY = 500, LARGE_BYTES = 15 << 20, MAX_IDS = 2048 };
@@ -470,6 +470,22 @@ static void reports_are_gathered_replaced_and_limited(void **state)
     pass(GATEWAY_REPORT_MS);
     until(there().hits[FAKE_OTHER] == 1);
     assert_int_equal(report_it("one more", false), 0);
+}
+
+static void reports_share_a_connection(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    resume(true);
+    fake_gateway_fail(server, FAKE_OTHER, 200, 100, STR("{}"));
+    before = there().connections;
+    for (unsigned i = 1; i <= 5; i++) {
+        assert_int_equal(report_it("", false), 0);
+        pass(GATEWAY_REPORT_MS);
+        until(there().hits[FAKE_OTHER] == i && gateway->reporting == NULL);
+    }
+    assert_true(there().connections <= before + 1);
 }
 
 static void a_server_that_lacks_the_endpoint_is_told_nothing_more(void **state)
@@ -955,7 +971,7 @@ TEST_MAIN(
     CASE(a_pairing_that_fails_says_why), CASE(no_gateway_at_all_is_told),
     CASE(one_session_at_a_time), CASE(a_session_from_before_goes_on),
     CASE(another_server_cannot_use_our_extensions), CASE(our_server_asks_decides_and_cancels),
-    CASE(reports_are_gathered_replaced_and_limited),
+    CASE(reports_are_gathered_replaced_and_limited), CASE(reports_share_a_connection),
     CASE(a_server_that_lacks_the_endpoint_is_told_nothing_more),
     CASE(a_dropped_stream_is_reopened_after_a_second), CASE(failures_are_tried_again_ever_later),
     CASE(daemons_do_not_all_return_at_the_same_moment), CASE(a_server_that_is_away_is_waited_for),
