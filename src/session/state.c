@@ -46,6 +46,7 @@ int session_state_absolute_path(const char *name, char out_path[PATH_MAX], struc
 int session_state_server_dir(const char *given, char out_path[PATH_MAX], struct err *err)
 {
     char parent[PATH_MAX];
+    struct err why = ERR_INIT;
     int fd;
     int r = given != NULL ? session_state_absolute_path(given, parent, err)
                           : session_state_default_dir(parent, err);
@@ -55,11 +56,11 @@ int session_state_server_dir(const char *given, char out_path[PATH_MAX], struct 
     if (snprintf(out_path, PATH_MAX, "%s/server", parent) >= PATH_MAX)
         return err_set(err, ERR_INVALID_PATH, "the state directory's path is too long");
     for (int i = 0; i < 2 && r == 0; i++) {
-        r = audit_dir_open(i == 0 ? parent : out_path, &fd, err);
+        r = audit_dir_open(i == 0 ? parent : out_path, &fd, &why);
         if (r == 0)
             close(fd);
     }
-    return r;
+    return r < 0 ? err_set(err, r, "%s; use --state-dir to choose another", why.message) : 0;
 }
 
 /* Refuses all changes, since none can be recorded; nobody minds it for reads. */
@@ -104,6 +105,8 @@ static int refuse_state(const struct session_state *state, int code, const struc
     char words[ERR_MESSAGE_BYTES];
 
     snprintf(words, sizeof(words), "%s", why->code != 0 ? why->message : err_text(code));
+    if (strstr(words, state->state_path) != NULL)
+        return err_set(err, code, "%s; use --state-dir to choose another", words);
     tool_show(str_from(state->state_path), shown);
     return err_set(err, code, "'%s': %s; use --state-dir to choose another", shown, words);
 }

@@ -176,6 +176,14 @@ class Calls(unittest.TestCase):
                 self.assertIn(f"127.0.0.1:{port}", result.stderr)
                 self.assertIn("choose another port", result.stderr)
 
+    def test_a_state_directory_that_cannot_be_used_is_named_once_with_a_way_out(self):
+        with tempfile.TemporaryDirectory() as room:
+            for words in ("up", "--listen", "127.0.0.1:0"), ("mcp",):
+                result = run(*words, "--state-dir", "/proc/none", room)
+                self.assertNotEqual(result.returncode, 0)
+                self.assertEqual(result.stderr.count("/proc/none"), 1, result.stderr)
+                self.assertIn("use --state-dir to choose another", result.stderr)
+
     def test_status_sees_up_and_says_how_to_stop_it(self):
         with tempfile.TemporaryDirectory() as room:
             environment = {"PATH": "/usr/bin:/bin", "HOME": room, "XDG_RUNTIME_DIR": room}

@@ -420,7 +420,8 @@ class Using(WorkspaceScene):
 
     def test_on_a_terminal_it_says_how_to_go_on(self):
         self.assertRegex(self.on_terminal("ls")[1], r"^WORKSPACE +CREATED +PROJECT\r\nshop ")
-        self.assertIn("'gatehouse workspace diff second'", self.on_terminal("new", "--name", "second", self.project)[1])
+        said = self.on_terminal("new", "--name", "second", self.project)[1]
+        self.assertIn("    gatehouse workspace mcp second --install CLIENT\r\n    gatehouse workspace diff second\r\n", said)
         self.does("rm", "shop", "second")
         self.assertIn("'gatehouse workspace new' makes one", self.on_terminal("ls")[1])
 

@@ -16,7 +16,7 @@ function matches(call, words) {
 }
 
 const DECIDERS = {
-  "allow-rule": "allowed by rule", "deny-rule": "denied by rule", "session-rule": "for this session", mode: "mode", user: "your answer", nobody: "nobody answered",
+  "allow-rule": "allowed by rule", "deny-rule": "denied by rule", "session-rule": "for this session", mode: "the settings", user: "your answer", nobody: "nobody answered",
   protected: "protected folder", malformed: "no valid name", grant: "folder's rights", default: "default",
 };
 

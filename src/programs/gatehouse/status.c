@@ -27,8 +27,8 @@ static int nobody_there(uint16_t port, struct err *err)
                        "no daemon of yours uses port %u. Without --port, all of yours are shown",
                        port);
     return err_set(err, ERR_NOT_FOUND,
-                   "no daemon of yours is running. Start one with 'gatehouse up DIR', which has a "
-                   "page of its own, or with 'gatehouse connect', for a server");
+                   "no daemon of yours is running: start one with 'gatehouse up DIR' or 'gatehouse "
+                   "connect'");
 }
 
 struct answer {

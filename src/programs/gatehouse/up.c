@@ -34,7 +34,6 @@ enum {
 
 const struct option up_options[UP_OPTIONS] = {
     [UP_OPTION_PORT] = {.name = "port",
-                        .letter = 'p',
                         .type = OPTION_INT,
                         .min = 1,
                         .max = 65535,

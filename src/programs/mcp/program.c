@@ -622,13 +622,13 @@ static int serve(struct program *program, const struct option_values *values, st
     }
     if (program->http == NULL) {
         if (isatty(STDIN_FILENO))
-            fprintf(stderr,
-                    "This serves %s to an MCP client, which would be where you type now.\n"
-                    "Clients start it themselves: 'gatehouse mcp --install CLIENT DIR' tells yours "
-                    "how, and 'gatehouse help mcp' lists them.\n"
-                    "Ctrl-D ends it.\n",
-                    program->workspaces != NULL ? "a workspace"
-                                                : program->session->folders[0].given_path);
+            fprintf(
+                stderr,
+                "This serves %s\nto an MCP client, which would be where you type now.\n"
+                "Clients start it themselves: 'gatehouse mcp --install CLIENT DIR' tells yours\n"
+                "how, and 'gatehouse help mcp' lists them. Ctrl-D ends it.\n",
+                program->workspaces != NULL ? "a workspace"
+                                            : program->session->folders[0].given_path);
         stdiofront_run(program->front);
         return 0;
     }

@@ -202,7 +202,8 @@ static int tell(struct program *program, struct err *err)
         printf("Nobody can sign in yet. Add an account: gatehouse user add NAME\n");
     else
         r = tell_owner(program, err);
-    printf("Agents use %s/mcp; create a key for one on the page, or: gatehouse agent add NAME\n",
+    printf("Each agent needs a key, from the page or from 'gatehouse agent add NAME'.\n"
+           "Agents use %s/mcp\n",
            url);
     return r == 0 && fflush(stdout) != 0 ? err_set(err, ERR_IO, "cannot print the address") : r;
 }

@@ -224,8 +224,9 @@ int task_new(struct task *task, struct err *err)
     r = output_finish(&output, err);
     if (r == 0 && making.has_terminal)
         fprintf(stderr,
-                "The copy is ready. 'gatehouse workspace mcp %s --install CLIENT' lets an agent "
-                "work on it;\n'gatehouse workspace diff %s' shows what was changed.\n",
+                "The copy is ready. To let an agent work on it, and to see what was changed:\n"
+                "    gatehouse workspace mcp %s --install CLIENT\n"
+                "    gatehouse workspace diff %s\n",
                 name, name);
     return r;
 }
