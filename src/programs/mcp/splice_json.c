@@ -421,6 +421,15 @@ static void put_found(struct splicing *splicing, const struct span *found, struc
     put_text(splicing, found->to, splicing->text.len);
 }
 
+/* How much deeper than the object its members stand. */
+static struct str unit_of(struct str text, const struct object *object)
+{
+    struct str inner = indent_of(text, object->first.from);
+    size_t outer = indent_of(text, object->whole.from).len;
+
+    return inner.len > outer ? between(inner, outer, inner.len) : STR("  ");
+}
+
 /* The text without the server, or with it. */
 static int finish(struct splicing *splicing, const struct object *servers, struct str name,
                   struct str value, struct err *err)
@@ -477,9 +486,8 @@ int splice_json(struct str text, struct str group, struct str name, struct str v
         fails(&scan, "something follows the last }");
         return refuse(&scan, err);
     }
-    if (top.first.to > 0 && starts_line(text, top.first.from) &&
-        indent_of(text, top.first.from).len > 0)
-        splicing.unit = indent_of(text, top.first.from);
+    if (top.first.to > 0 && starts_line(text, top.first.from))
+        splicing.unit = unit_of(text, &top);
     if (!top.has_found)
         return finish_first(&splicing, &top, group, name, value, err);
     scan.at = top.found.from;

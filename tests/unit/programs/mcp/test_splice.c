@@ -48,6 +48,7 @@ static void json_keeps_everything_but_the_one_member(void **state)
         {"// hello\n", "// hello\n{\n  \"g\": {\n    \"us\": {\n      \"a\": 1\n    }\n  }\n}\n",
          NULL},
         {"{}\n", "{\n  \"g\": {\n    \"us\": {\n      \"a\": 1\n    }\n  }\n}\n", NULL},
+        {" {}\n", " {\n   \"g\": {\n     \"us\": {\n       \"a\": 1\n     }\n   }\n }\n", NULL},
         {"{\"x\":[1,{\"g\":{}}]}",
          "{\"x\":[1,{\"g\":{}}],\n  \"g\": {\n    \"us\": {\n      \"a\": 1\n    }\n  }\n}", NULL},
         {"{\n\t\"g\": {},\n\t\"b\": \"}\\\"\"\n}\n",
