@@ -43,7 +43,7 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
                                .type = OPTION_BYTES,
                                .max = INT64_MAX,
                                .help = "memory limit of all processes together, 0 for none "
-                                       "(default: half of the machine's memory for each process)"},
+                                       "(default: 512MiB for each process)"},
     [SANDBOX_OPTION_CPUS] = {.name = "cpus",
                              .type = OPTION_TEXT,
                              .placeholder = "N",
@@ -52,7 +52,7 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
     [SANDBOX_OPTION_PIDS] = {.name = "pids",
                              .type = OPTION_INT,
                              .max = 1 << 22,
-                             .help = "limit of processes and threads, 0 for none (default: 4096)"},
+                             .help = "limit of processes and threads, 0 for none (default: 256)"},
     [SANDBOX_OPTION_TMP_SIZE] = {.name = "tmp-size",
                                  .type = OPTION_BYTES,
                                  .min = 1 << 20,

@@ -33,6 +33,8 @@ enum {
     YIELDING_NICE = 5,           /* a third of the usual weight */
     GROUP_WEIGHT = 50,           /* version 2, where 100 is the usual one */
     GROUP_SHARES = 512,          /* version 1: 1024 */
+    RESERVED_PIDS = 300,         /* the kernel's */
+    FIRST_PIDS = 2,              /* below those: a sandbox's first process and its command */
 };
 
 static const char prefix[] = "gatehouse-box.";
@@ -562,6 +564,38 @@ static bool can_process_hold(enum cgroup_limit limit)
     return false;
 }
 
+/*
+ * Before Linux 6.14 there is one pid_max for the whole machine, and root could set it from a
+ * sandbox. The values do not tell which it is.
+ */
+static bool has_own_pid_max(void)
+{
+    struct utsname name;
+    struct str rest;
+    struct str field;
+    int64_t major;
+    int64_t minor;
+
+    if (uname(&name) < 0)
+        return false;
+    rest = str_from(name.release);
+    if (!str_cut(&rest, '.', &field) || !str_to_int64(field, &major) ||
+        !str_cut(&rest, '.', &field) || !str_to_int64(field, &minor))
+        return false;
+    return major > 6 || (major == 6 && minor >= 14);
+}
+
+/* The same limits; the default number of processes is asked for if only a cgroup enforces it. */
+static struct cgroup_limits with_processes(const struct cgroup_limits *limits)
+{
+    struct cgroup_limits own = *limits;
+
+    if (own.processes == 0 && own.processes_unasked > 0 && !can_process_hold(CGROUP_PROCESSES) &&
+        !has_own_pid_max())
+        own.processes = own.processes_unasked;
+    return own;
+}
+
 static enum cgroup_hold hold_unasked(const struct cgroup_limits *limits, enum cgroup_limit limit)
 {
     const uint64_t value = limit == CGROUP_MEMORY      ? limits->memory_unasked
@@ -577,8 +611,10 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
                      struct err *err)
 {
     cleanup_free struct where *where = NULL;
+    const struct cgroup_limits own = with_processes(limits);
     struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
 
+    limits = &own;
     leaf.is_grouped = limits->group != NULL;
     if (is_known(limits)) {
         name_leaf(&leaf);
@@ -732,37 +768,19 @@ int cgroup_limit_process(const struct cgroup_limits *limits, const struct cgroup
 }
 
 /*
- * Before Linux 6.14 there is one for the whole machine, and root could set it from a sandbox. The
- * values do not tell which it is.
+ * The kernel gives out the numbers below RESERVED_PIDS once only. So the next one is above them,
+ * and of those there are as many as there may be processes besides the first ones. A kernel that
+ * cannot skip them (without CONFIG_CHECKPOINT_RESTORE) lets the sandbox use them up, once.
  */
-static bool has_own_pid_max(void)
-{
-    struct utsname name;
-    struct str rest;
-    struct str field;
-    int64_t major;
-    int64_t minor;
-
-    if (uname(&name) < 0)
-        return false;
-    rest = str_from(name.release);
-    if (!str_cut(&rest, '.', &field) || !str_to_int64(field, &major) ||
-        !str_cut(&rest, '.', &field) || !str_to_int64(field, &minor))
-        return false;
-    return major > 6 || (major == 6 && minor >= 14);
-}
-
 bool cgroup_limit_namespace(const struct cgroup_limits *limits, const struct cgroup_leaf *leaf)
 {
-    char text[16];
-    cleanup_fd int fd = -1;
+    const unsigned most = limits->processes_unasked;
 
-    if (leaf->holds[CGROUP_PROCESSES] != CGROUP_NOT_ASKED || limits->processes_unasked == 0 ||
-        !has_own_pid_max())
+    if (leaf->holds[CGROUP_PROCESSES] != CGROUP_NOT_ASKED || most == 0 || !has_own_pid_max())
         return false;
-    snprintf(text, sizeof(text), "%u", limits->processes_unasked);
-    fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
-    return fd >= 0 && write(fd, text, strlen(text)) > 0;
+    (void)write_number(AT_FDCWD, "/proc/sys/kernel", "ns_last_pid", RESERVED_PIDS);
+    return write_number(AT_FDCWD, "/proc/sys/kernel", "pid_max",
+                        RESERVED_PIDS + (most > FIRST_PIDS ? most - FIRST_PIDS : 1));
 }
 
 void cgroup_leave_processes(void)

@@ -16,6 +16,14 @@
 
 enum { CGROUP_MAX_DIRS = 3, CGROUP_NAME_BYTES = 64, CGROUP_WORDS_BYTES = 128 };
 
+/*
+ * What a sandbox has that asks for nothing else, of the service or of `gatehouse sandbox run`, by
+ * whatever enforces it.
+ */
+#define CGROUP_USUAL_MEMORY_BYTES (UINT64_C(512) << 20)
+#define CGROUP_USUAL_CPU_PERCENT  100
+#define CGROUP_USUAL_PROCESSES    256
+
 /* 0: no limit. */
 struct cgroup_limits {
     uint64_t memory_bytes;
@@ -23,7 +31,8 @@ struct cgroup_limits {
     unsigned processes;
     /*
      * Defaults if no limit was requested. No cgroup enforces them, since moving a process into one
-     * takes longer than all the rest of a sandbox: the memory is limited for each process.
+     * takes longer than all the rest of a sandbox: the memory is limited for each process. Root's
+     * processes, which nothing else counts before Linux 6.14, do get a cgroup.
      */
     uint64_t memory_unasked;
     unsigned processes_unasked;

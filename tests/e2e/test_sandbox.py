@@ -366,7 +366,7 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
         self.assertEqual("processes: limited" in said, code != 0, said)
         # And without being asked.
         before = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-        most = 4096 if before == resource.RLIM_INFINITY else min(4096, before)
+        most = 256 if before == resource.RLIM_INFINITY else min(256, before)
         _, out, said = self.run_it("--", "python3", "-c",
                                    "import resource; print(resource.getrlimit(resource.RLIMIT_NPROC))")
         self.assertEqual(out, f"({most}, {most})\n", said)
@@ -389,6 +389,15 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
             _, _, said = self.run_it("--", "python3", "-c", "import resource\n"
                                      "bytearray(resource.getrlimit(resource.RLIMIT_DATA)[0] + 1)")
             self.assertIn("MemoryError", said)
+            # What was used up is told, and what failed with less is not.
+            hint = "gatehouse sandbox: a process may have run out of memory; each has 512 MiB unless you use --memory"
+            for megabytes, is_told in ((450, True), (1, False)):
+                _, _, said = self.run_it("--", "python3", "-c", f"x = b'a' * ({megabytes} << 20); exit(3)")
+                self.assertEqual(hint in said, is_told, said)
+        if os.geteuid() == 0:
+            # Where the kernel counts root's processes by nothing else, a cgroup does.
+            _, _, said = self.run_it("-v", "--", "true", before=["setarch", "--uname-2.6"])
+            self.assertIn("processes: limited for all processes together (cgroup)", said)
         # 0 is no limit.
         _, out, said = self.run_it("-v", "-m", "0", "--pids", "0", "--cpus", "0", "--", "python3", "-c", limits)
         self.assertEqual((out, "limited" in said), (outside, False), said)

@@ -149,6 +149,40 @@ class Front(Hostile):
             self.assertEqual(nice, min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5))
 
 
+class Limits(Hostile):
+    MULTIPLY = "i=1; while [ $i -le 300 ]; do sleep 100 & i=$((i + 1)); echo $i; done"
+    NEEDS = "python3 -c 'x = b\"a\" * (%d << 20); print(len(x) >> 20)' || true"
+
+    def run_one(self, command, *options):
+        done = subprocess.run([mcp_client.GATEHOUSE, "sandbox", "run", *options, "--", "sh", "-c", command],
+                              capture_output=True, text=True, cwd=self.room, timeout=PATIENCE)
+        return done.stdout
+
+    def test_sandboxes_of_the_service_and_of_run_have_the_same_limits(self):
+        service = self.serve()
+        sandbox = service.create()
+        limits = service.ask("GET", f"/sandboxes/{sandbox}/stats")[2]
+        self.assertEqual((limits["memory_limit_bytes"], limits["processes_limit"], limits["cpu_limit_percent"]),
+                         (512 << 20, 256, 100))
+        told = service.ask("GET", "/capabilities")[2]
+        # Some of the 256 are our own: its first process, and what watches a command.
+        for most in (service.output(sandbox, self.MULTIPLY), self.run_one(self.MULTIPLY)):
+            self.assertIn(int(most.split()[-1]), range(248, 257))
+        if not mcp_client.is_sanitized() or told["cgroups"]:
+            self.assertEqual(service.output(service.create(), self.NEEDS % 300), "300\n")
+            self.assertEqual(service.output(service.create(), self.NEEDS % 600), "")
+        if not mcp_client.is_sanitized():
+            self.assertEqual(self.run_one(self.NEEDS % 300), "300\n")
+            self.assertEqual(self.run_one(self.NEEDS % 600), "")
+        # Where no cgroup holds them, they are the same to the last bit.
+        if not told["cgroups"]:
+            show = "grep -E '^Max (data|processes)' /proc/self/limits; nice"
+            self.assertEqual(service.output(service.create(), show), self.run_one(show))
+        says = subprocess.run([mcp_client.GATEHOUSE, "sandbox", "run", "--help"], capture_output=True, text=True,
+                              check=True).stdout
+        self.assertRegex(says, r"(?s)--memory.*512MiB.*--cpus.*lower priority.*--pids.*256")
+
+
 class Inside(Hostile):
     """The attempts of `gatehouse sandbox run` that fit a sandbox of the service."""
 

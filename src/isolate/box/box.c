@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -388,15 +389,25 @@ void box_read_end(struct box_process *process)
     (void)box_signal(process, SIGKILL);
 }
 
+/* Not well, and perhaps because memory ran out by the default limit. */
+static bool may_have_run_out(const struct box_process *process)
+{
+    return process->leaf.holds[CGROUP_MEMORY] == CGROUP_BY_DEFAULT &&
+           (process->end.is_signal || process->end.value != 0);
+}
+
 void box_finish(struct box_process *process, struct box_end *out_end)
 {
     int *const fds[] = {&process->pidfd, &process->channel, &process->pty};
+    struct rusage usage = {0};
     int status;
 
     if (process->pid > 0) {
         box_read_end(process);
-        while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
+        while (wait4(process->pid, &status, 0, &usage) < 0 && errno == EINTR)
             ;
+        if (may_have_run_out(process))
+            process->end.peak_bytes = (uint64_t)usage.ru_maxrss << 10;
     }
     /* A command that ended well is not asked about. */
     if (process->end.is_signal || process->end.value != 0)
@@ -413,7 +424,7 @@ void box_let_go(struct box_process *process, struct box_end *out_end)
 {
     box_read_end(process);
     /* The leaf can be removed only when it is empty. */
-    if (process->leaf.dir_count > 0 || !process->end.is_known)
+    if (process->leaf.dir_count > 0 || !process->end.is_known || may_have_run_out(process))
         box_finish(process, out_end);
     else
         *out_end = process->end;

@@ -134,6 +134,11 @@ struct box_end {
     bool is_signal;
     bool ran_out; /* a process was killed for lack of memory; set by box_finish() */
     int value;    /* exit code or signal */
+    /*
+     * The most that one of its processes had, if it did not end well and memory has the default
+     * limit, by which the kernel kills nothing; otherwise 0.
+     */
+    uint64_t peak_bytes;
 };
 
 /* A running sandbox. The caller owns its memory. */

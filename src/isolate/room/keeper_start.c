@@ -78,9 +78,9 @@ static int find_trees(struct keeper *keeper, const struct room_ask *ask,
 static struct cgroup_limits limits_of(const struct keeper *keeper, const struct room_ask *ask)
 {
     return (struct cgroup_limits){
-        .memory_bytes = ask->memory_bytes > 0 ? ask->memory_bytes : ROOM_MEMORY_BYTES,
-        .cpu_percent = ask->cpu_percent > 0 ? ask->cpu_percent : ROOM_CPU_PERCENT,
-        .processes = ask->processes > 0 ? ask->processes : ROOM_PROCESSES,
+        .memory_bytes = ask->memory_bytes > 0 ? ask->memory_bytes : CGROUP_USUAL_MEMORY_BYTES,
+        .cpu_percent = ask->cpu_percent > 0 ? ask->cpu_percent : CGROUP_USUAL_CPU_PERCENT,
+        .processes = ask->processes > 0 ? ask->processes : CGROUP_USUAL_PROCESSES,
         .yields = true,
         .group = group_name,
         .group_memory_bytes = keeper->memory_bytes,

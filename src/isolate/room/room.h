@@ -48,10 +48,7 @@ enum {
     ROOM_REFUSAL_MS = 5000,           /* at least, from one refusal of a kind to the next */
 };
 
-#define ROOM_HOME         "/home/user"
-#define ROOM_MEMORY_BYTES (UINT64_C(512) << 20)
-#define ROOM_CPU_PERCENT  100
-#define ROOM_PROCESSES    256
+#define ROOM_HOME "/home/user"
 
 /* ---- The keeper ---- */
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -28,9 +27,8 @@ enum {
     WORDS_MAX_BYTES = 4096,
     MOST_CORES = 1024,
     LEAST_MEMORY = 1 << 20,
-    UNASKED_PROCESSES = 4096, /* an end for what only multiplies */
-    UNASKED_MEMORY_PERCENT = 50,
-    MOST_SECOND_NAMES = 256, /* of hidden files */
+    MOST_SECOND_NAMES = 256,  /* of hidden files */
+    MUCH_MEMORY_PERCENT = 75, /* of the limit: it may have run out */
 };
 
 /* Parses "2", "0.5", "1.25" to hundredths. */
@@ -137,16 +135,6 @@ static int gather_places(const struct option_values *values, struct places *plac
     return r;
 }
 
-/* Of the machine's; 0 if that is unknown. */
-static uint64_t unasked_memory(void)
-{
-    struct sysinfo machine;
-
-    return sysinfo(&machine) == 0
-               ? (uint64_t)machine.totalram * machine.mem_unit / 100 * UNASKED_MEMORY_PERCENT
-               : 0;
-}
-
 /* 0 means none, and one that was not given has a default. */
 static int read_limits(const struct option_values *values, struct cgroup_limits *out_limits,
                        struct err *err)
@@ -164,9 +152,9 @@ static int read_limits(const struct option_values *values, struct cgroup_limits 
     *out_limits =
         (struct cgroup_limits){.memory_bytes = (uint64_t)memory, .processes = (unsigned)processes};
     if (options_source(values, SANDBOX_OPTION_MEMORY) == OPTION_UNSET)
-        out_limits->memory_unasked = unasked_memory();
+        out_limits->memory_unasked = CGROUP_USUAL_MEMORY_BYTES;
     if (options_source(values, SANDBOX_OPTION_PIDS) == OPTION_UNSET)
-        out_limits->processes_unasked = UNASKED_PROCESSES;
+        out_limits->processes_unasked = CGROUP_USUAL_PROCESSES;
     out_limits->yields = cores == NULL;
     return cores != NULL ? read_cores(cores, &out_limits->cpu_percent, err) : 0;
 }
@@ -198,6 +186,8 @@ static void tell_what_holds(const struct box *box)
 /* The status alone is ambiguous: a script's own 124, or a kill by hand. */
 static void tell_why_it_ended(const struct box_end *end, bool is_timed_out)
 {
+    const uint64_t most = CGROUP_USUAL_MEMORY_BYTES;
+
     if (is_timed_out)
         fputs("gatehouse sandbox: timed out, and everything in it was killed (--timeout)\n",
               stderr);
@@ -206,6 +196,11 @@ static void tell_why_it_ended(const struct box_end *end, bool is_timed_out)
               stderr);
     else if (end->is_signal && end->value == SIGKILL)
         fputs("gatehouse sandbox: the command was killed\n", stderr);
+    else if (end->peak_bytes >= most / 100 * MUCH_MEMORY_PERCENT)
+        fprintf(stderr,
+                "gatehouse sandbox: a process may have run out of memory; each has %u MiB unless "
+                "you use --memory\n",
+                (unsigned)(most >> 20));
 }
 
 static int exit_status(const struct box_end *end, bool is_timed_out)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "isolate/cgroup.h"
 #include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/images.h"
 #include "programs/sandboxd/network.h"
@@ -353,13 +354,13 @@ static void answer_usage(struct exchange *exchange, const struct sandboxstore_sa
     json_put_int(&json, STR("memory_bytes"), usage != NULL ? (int64_t)usage->memory_bytes : 0);
     json_put_int(&json, STR("memory_limit_bytes"),
                  record->memory_mb > 0 ? (int64_t)record->memory_mb << 20
-                                       : (int64_t)ROOM_MEMORY_BYTES);
+                                       : (int64_t)CGROUP_USUAL_MEMORY_BYTES);
     json_put_int(&json, STR("cpu_us"), usage != NULL ? (int64_t)usage->cpu_us : 0);
     json_put_int(&json, STR("cpu_limit_percent"),
-                 record->cpu_percent > 0 ? record->cpu_percent : ROOM_CPU_PERCENT);
+                 record->cpu_percent > 0 ? record->cpu_percent : CGROUP_USUAL_CPU_PERCENT);
     json_put_int(&json, STR("processes"), usage != NULL ? usage->processes : 0);
     json_put_int(&json, STR("processes_limit"),
-                 record->pids_max > 0 ? record->pids_max : ROOM_PROCESSES);
+                 record->pids_max > 0 ? record->pids_max : CGROUP_USUAL_PROCESSES);
     json_end_object(&json);
     call_answer_written(exchange, 200, &json, &out);
 }

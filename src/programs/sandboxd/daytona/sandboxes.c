@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "isolate/cgroup.h"
 #include "programs/sandboxd/details.h"
 #include "programs/sandboxd/forward.h"
 #include "programs/sandboxd/network.h"
@@ -71,11 +72,12 @@ static void put_resources(struct json_writer *json, const struct sandbox *sandbo
 {
     const struct sandboxstore_sandbox *record = &sandbox->record;
 
-    put_share(json, STR("cpu"), record->cpu_percent > 0 ? record->cpu_percent : ROOM_CPU_PERCENT,
-              100);
+    put_share(json, STR("cpu"),
+              record->cpu_percent > 0 ? record->cpu_percent : CGROUP_USUAL_CPU_PERCENT, 100);
     json_put_int(json, STR("gpu"), 0);
     put_share(json, STR("memory"),
-              record->memory_mb > 0 ? record->memory_mb : (int64_t)(ROOM_MEMORY_BYTES >> 20),
+              record->memory_mb > 0 ? record->memory_mb
+                                    : (int64_t)(CGROUP_USUAL_MEMORY_BYTES >> 20),
               DAYTONA_MB_PER_GB);
     put_share(json, STR("disk"), (int64_t)(sandbox->service->config.disk_bytes >> 20),
               DAYTONA_MB_PER_GB);
