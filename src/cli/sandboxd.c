@@ -56,6 +56,13 @@ const struct option sandboxd_options[SANDBOXD_OPTIONS] = {
                                         .env = "GATEHOUSE_SANDBOX_DISK_IN_MEMORY",
                                         .help = "keep the files of sandboxes in memory, with a "
                                                 "limit; they are lost when a sandbox stops"},
+    [SANDBOXD_OPTION_KEEP_FREE] = {.name = "keep-free",
+                                   .type = OPTION_BYTES,
+                                   .env = "GATEHOUSE_SANDBOX_KEEP_FREE",
+                                   .max = INT64_MAX,
+                                   .help = "end sandboxes that write, and create none, when less "
+                                           "is free on their disk; 0 for no such limit (default: "
+                                           "1GiB, or 5 % of a small disk)"},
     [SANDBOXD_OPTION_TOTAL_MEMORY] = {.name = "total-memory",
                                       .type = OPTION_BYTES,
                                       .env = "GATEHOUSE_SANDBOX_TOTAL_MEMORY",

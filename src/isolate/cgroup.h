@@ -143,6 +143,14 @@ struct cgroup_usage {
  */
 void cgroup_leaf_usage(const struct cgroup_leaf *leaf, pid_t first, struct cgroup_usage *out_usage);
 
+struct cgroup_writer {
+    pid_t first;    /* of a process namespace */
+    uint64_t bytes; /* written to disks by it and its descendants, as far as the kernel tells */
+};
+
+/* Fills in the bytes of all, with one look at the machine's processes. */
+void cgroup_written(struct cgroup_writer *writers, size_t count);
+
 /* It must be empty. */
 void cgroup_leaf_remove(struct cgroup_leaf *leaf);
 

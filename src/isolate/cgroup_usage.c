@@ -16,6 +16,7 @@
 #include "base/streams.h"
 
 enum { STAT_BYTES = 1024, MAX_PROCESSES = 1 << 16, US_PER_SECOND = 1000000 };
+enum { MAX_GENERATIONS = 1024 };
 
 /* ---- By the cgroup ---- */
 
@@ -150,6 +151,83 @@ static void add_up(pid_t first, struct cgroup_usage *out_usage)
             out_usage->memory_bytes += all[i].pages * page_bytes;
             out_usage->cpu_us += all[i].ticks * (US_PER_SECOND / ticks_per_second);
         }
+    }
+}
+
+/* ---- What was written ---- */
+
+static int compare_pids(const void *left, const void *right)
+{
+    const struct process *one = left;
+    const struct process *other = right;
+
+    return one->pid < other->pid ? -1 : one->pid > other->pid;
+}
+
+struct processes {
+    struct process *items; /* in the order of their numbers */
+    size_t count;
+};
+
+static pid_t parent_of(const struct processes *all, pid_t pid)
+{
+    const struct process wanted = {.pid = pid};
+    const struct process *found =
+        bsearch(&wanted, all->items, all->count, sizeof(*all->items), compare_pids);
+
+    return found != NULL ? found->parent : 0;
+}
+
+/* The writer that it descends from; or NULL. */
+static struct cgroup_writer *find_writer(const struct processes *all, pid_t pid,
+                                         struct cgroup_writer *writers, size_t count)
+{
+    for (int i = 0; i < MAX_GENERATIONS && pid > 0; i++) {
+        for (size_t k = 0; k < count; k++)
+            if (writers[k].first == pid)
+                return &writers[k];
+        pid = parent_of(all, pid);
+    }
+    return NULL;
+}
+
+/* With what its children wrote that it has waited for: a line "write_bytes: 4096". */
+static uint64_t read_written(pid_t pid)
+{
+    char path[64];
+    char text[STAT_BYTES];
+    cleanup_fd int fd = -1;
+    struct str rest;
+    ssize_t got;
+    int64_t bytes;
+
+    snprintf(path, sizeof(path), "/proc/%d/io", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    got = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+    rest = (struct str){text, got > 0 ? (size_t)got : 0};
+    for (struct str line; str_cut(&rest, '\n', &line);)
+        if (str_starts_with(line, STR("write_bytes: ")) &&
+            str_to_int64(str_slice(line, strlen("write_bytes: "), line.len), &bytes) && bytes > 0)
+            return (uint64_t)bytes;
+    return 0;
+}
+
+void cgroup_written(struct cgroup_writer *writers, size_t count)
+{
+    struct processes all = {0};
+    cleanup_free struct process *items = read_processes(&all.count);
+
+    for (size_t i = 0; i < count; i++)
+        writers[i].bytes = 0;
+    if (items == NULL)
+        return;
+    all.items = items;
+    qsort(items, all.count, sizeof(*items), compare_pids);
+    for (size_t i = 0; i < all.count; i++) {
+        struct cgroup_writer *writer = find_writer(&all, items[i].pid, writers, count);
+
+        if (writer != NULL)
+            writer->bytes += read_written(items[i].pid);
     }
 }
 

@@ -146,7 +146,9 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
     r = add_home(box, plan->home, err);
     if (r < 0)
         return r;
-    r = box_calls_compile(SECCOMP_ON_THIS, box->holds_sandboxes, &box->calls, err);
+    r = box_calls_compile(SECCOMP_ON_THIS,
+                          box->holds_sandboxes ? BOX_CALLS_SANDBOXES : BOX_CALLS_COMMAND,
+                          &box->calls, err);
     if (r < 0)
         return r;
     *out_box = steal_ptr(&box);

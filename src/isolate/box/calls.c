@@ -105,6 +105,7 @@ enum fate { REFUSED, ABSENT, RULED };
     X(setsockopt,        54,  208, RULED) \
     X(setrlimit,         160, 164, RULED) \
     X(prlimit64,         302, 261, RULED) \
+    X(fallocate,         285, 47,  RULED) \
     X(fcntl,             72,  25,  RULED)
 /* clang-format on */
 
@@ -237,9 +238,19 @@ static const struct seccomp_rule in_own_networks[] = {
     {0, 0, EPERM_, 2, {{1, AN_INT, IPPROTO_IPV6}, {2, AN_INT, 65}}},
 };
 
+/*
+ * In rooms: one call could take all that is free, before anybody looks. As on a file system that
+ * cannot; the C library writes zeros instead. Holes give space back.
+ */
+static const struct seccomp_rule in_rooms[] = {
+    {0, 0, ALLOW, 1, {{1, FALLOC_FL_PUNCH_HOLE, FALLOC_FL_PUNCH_HOLE}}},
+    {0, 0, SECCOMP_RET_ERRNO | EOPNOTSUPP, 0, {{0}}},
+};
+
 struct list {
     size_t count;
-    struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + array_size(in_own_networks) + 2 + 4];
+    struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + array_size(in_own_networks) +
+                              array_size(in_rooms) + 2 + 4];
 };
 
 static void add(struct list *list, int number, struct seccomp_rule rule)
@@ -289,9 +300,10 @@ static bool builds_sandboxes(enum call call, const struct seccomp_rule *rule)
            (call == CALL_socket && rule->test_count > 0 && rule->tests[0].value == AF_NETLINK);
 }
 
-int box_calls_compile(enum seccomp_machine machine, bool holds_sandboxes,
+int box_calls_compile(enum seccomp_machine machine, enum box_calls kind,
                       struct seccomp_program *out_program, struct err *err)
 {
+    const bool holds_sandboxes = kind == BOX_CALLS_SANDBOXES;
     struct list list = {0};
     struct seccomp_policy policy = {
         .machine = machine, .rules = list.rules, .otherwise = SECCOMP_RET_ALLOW};
@@ -305,6 +317,8 @@ int box_calls_compile(enum seccomp_machine machine, bool holds_sandboxes,
             add(&list, calls[ruled[i].call].numbers[machine], ruled[i].rule);
     for (size_t i = 0; i < array_size(in_own_networks) && holds_sandboxes; i++)
         add(&list, calls[CALL_setsockopt].numbers[machine], in_own_networks[i]);
+    for (size_t i = 0; i < array_size(in_rooms) && kind == BOX_CALLS_ROOM; i++)
+        add(&list, calls[CALL_fallocate].numbers[machine], in_rooms[i]);
     add(&list, OPEN_TREE_ATTR, (struct seccomp_rule){.answer = EPERM_});
     refuse_set_id(&list, machine);
     list.rules[list.count++] = (struct seccomp_rule){

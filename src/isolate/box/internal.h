@@ -283,7 +283,12 @@ int box_open_place(const char *path);
 _Noreturn void box_live(struct box_build *build);
 
 /* Filter of calls that no sandboxed command needs and by which the kernel was exploited. */
-int box_calls_compile(enum seccomp_machine machine, bool holds_sandboxes,
+enum box_calls {
+    BOX_CALLS_COMMAND,
+    BOX_CALLS_SANDBOXES, /* of a program that builds sandboxes */
+    BOX_CALLS_ROOM,      /* no disk space without writing to it: see room/keeper_space.c */
+};
+int box_calls_compile(enum seccomp_machine machine, enum box_calls kind,
                       struct seccomp_program *out_program, struct err *err);
 
 #endif

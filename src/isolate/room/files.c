@@ -263,11 +263,23 @@ int room_file_open(struct room *room, const char *path, room_opened *done, void 
                       &(struct file_call){.opened = done, .data = data});
 }
 
+/* A whole copy of a large file may follow, so this is looked at before. */
+static bool lacks_space(const struct room *room)
+{
+    struct room_space space;
+
+    room_keeper_space(room->keeper, &space);
+    return space.is_low && !room->is_in_memory;
+}
+
 int room_file_write(struct room *room, const char *path, unsigned flags, int content_fd,
                     uint64_t size, room_done *done, void *data)
 {
-    int copy = fcntl(content_fd, F_DUPFD_CLOEXEC, 3);
+    int copy;
 
+    if (lacks_space(room))
+        return ERR_NO_SPACE;
+    copy = fcntl(content_fd, F_DUPFD_CLOEXEC, 3);
     if (copy < 0)
         return err_from_errno(errno);
     return start_call(room,
@@ -278,8 +290,11 @@ int room_file_write(struct room *room, const char *path, unsigned flags, int con
 int room_file_put(struct room *room, const char *path, unsigned flags, struct str content,
                   room_done *done, void *data)
 {
-    cleanup_fd int memory = memfd_create("content", MFD_CLOEXEC);
+    cleanup_fd int memory = -1;
 
+    if (lacks_space(room))
+        return ERR_NO_SPACE;
+    memory = memfd_create("content", MFD_CLOEXEC);
     if (memory < 0)
         return err_from_errno(errno);
     for (size_t at = 0; at < content.len;) {
@@ -315,6 +330,8 @@ int room_file_stat(struct room *room, const char *path, room_statted *done, void
 int room_file_mkdir(struct room *room, const char *path, bool with_parents, room_done *done,
                     void *data)
 {
+    if (lacks_space(room))
+        return ERR_NO_SPACE;
     return start_call(room,
                       &(struct room_order){.call = ROOM_CALL_MKDIR,
                                            .flags = with_parents ? ROOM_FILE_RECURSIVE : 0},
@@ -331,6 +348,8 @@ int room_file_delete(struct room *room, const char *path, unsigned flags, room_d
 int room_file_copy(struct room *room, const char *from, const char *to, unsigned flags,
                    room_done *done, void *data)
 {
+    if (lacks_space(room))
+        return ERR_NO_SPACE;
     return to == NULL
                ? ERR_INVALID_PATH
                : start_call(room, &(struct room_order){.call = ROOM_CALL_COPY, .flags = flags},

@@ -46,7 +46,7 @@ static void answer_call(struct keeper *keeper, uint64_t call, int code, const ch
 
 /* ---- The end of rooms ---- */
 
-static void kill_room(struct kept *kept)
+void keep_kill_room(struct kept *kept)
 {
     kept->is_stopped = true;
     cgroup_leaf_kill(&kept->leaf);
@@ -71,7 +71,9 @@ static void bury(struct keeper *keeper, struct kept *kept, int status)
 
     list_remove(&kept->node);
     keep_end_relay(kept);
-    if (!kept->is_stopped && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+    if (kept->is_out_of_space)
+        err_set(&ended.err, ERR_NO_SPACE, "the sandbox was ended: the disk is nearly full");
+    else if (!kept->is_stopped && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
         err_set(&ended.err, cgroup_leaf_ran_out(&kept->leaf) ? ERR_NO_MEMORY : ERR_SESSION_OVER,
                 cgroup_leaf_ran_out(&kept->leaf) ? "the sandbox ran out of memory"
                                                  : "the sandbox has ended by itself");
@@ -163,7 +165,7 @@ static void take_delete(struct keeper *keeper, const struct room_ask *ask)
     } else {
         kept->delete_call = ask->number;
         hold_mounts(kept);
-        kill_room(kept);
+        keep_kill_room(kept);
     }
 }
 
@@ -304,7 +306,7 @@ static bool take_ask(struct keeper *keeper)
     case ROOM_ASK_STOP:
         kept = keep_find(keeper, NULL, ask.number);
         if (kept != NULL)
-            kill_room(kept);
+            keep_kill_room(kept);
         break;
     case ROOM_ASK_DELETE:
         take_delete(keeper, &ask);
@@ -332,7 +334,7 @@ static bool take_ask(struct keeper *keeper)
 static void end_list(struct keeper *keeper, struct list *list)
 {
     list_each (node, list)
-        kill_room(list_entry(node, struct kept, node));
+        keep_kill_room(list_entry(node, struct kept, node));
     list_each_safe (node, list) {
         struct kept *kept = list_entry(node, struct kept, node);
 
@@ -363,13 +365,18 @@ static void fill_spares(struct keeper *keeper)
 }
 
 /* How long to wait for an order before the next thing in the background. */
-static int pause_ms(const struct keeper *keeper)
+static int pause_ms(struct keeper *keeper)
 {
+    const int look_ms = keeper->is_ready ? keep_watch_space(keeper) : -1;
+
     if (!keeper->is_ready)
         return -1;
     if (!is_complete(keeper))
         return SPARE_PAUSE_MS;
-    return !keeper->is_swept || (keeper->has_trash && keeper->remover <= 0) ? TRASH_PAUSE_MS : -1;
+    if ((!keeper->is_swept || (keeper->has_trash && keeper->remover <= 0)) &&
+        (look_ms < 0 || look_ms > TRASH_PAUSE_MS))
+        return TRASH_PAUSE_MS;
+    return look_ms;
 }
 
 static void raise_descriptors(void)

@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "isolate/room/inner.h"
+#include "isolate/room/space.h"
 
 enum { KEEP_MAX_RANGES = 4094, KEEP_MUCH_TRASH = 64 };
 
@@ -28,7 +29,11 @@ struct kept {
     unsigned range;
     unsigned fresh;  /* the files of one that waits for its service, in fresh/ */
     bool is_stopped; /* by us */
-    int mounts;      /* its mount namespace, while it is being deleted; or -1 */
+    bool is_in_memory;
+    bool is_weighed;      /* `written` is known: see keeper_space.c */
+    bool is_out_of_space; /* and stopped for that */
+    uint64_t written;
+    int mounts; /* its mount namespace, while it is being deleted; or -1 */
     struct cgroup_leaf leaf;
     char id[ROOM_ID_BYTES];
     /* A call that waits for its end; 0: none. */
@@ -56,6 +61,8 @@ struct keeper {
     struct room_abilities abilities;
     uint64_t memory_bytes;
     unsigned processes;
+    struct space floor; /* of what is free; 0: none */
+    int64_t look_ms;    /* when to look at that next */
     struct list kept;
     struct list spares;
     size_t spare_count;
@@ -79,6 +86,10 @@ struct keeper {
     unsigned char ranges[KEEP_MAX_RANGES / 8 + 1];
     struct seccomp_program calls;
 };
+
+/* ---- keeper.c ---- */
+
+void keep_kill_room(struct kept *kept);
 
 /* ---- keeper_begin.c ---- */
 
@@ -174,6 +185,11 @@ int keep_start_relay(const struct keeper *keeper, struct kept *kept, const struc
 
 /* Nothing is left of it. */
 void keep_end_relay(struct kept *kept);
+
+/* ---- keeper_space.c ---- */
+
+/* Looks at the free space if it is time; how many ms until the next look, or -1. */
+int keep_watch_space(struct keeper *keeper);
 
 /* ---- keeper_ahead.c ---- */
 

@@ -161,6 +161,8 @@ int keep_begin(struct keeper *keeper, const struct room_ask *ask, const char *pa
         keeper->memory_bytes =
             (uint64_t)machine.totalram * machine.mem_unit / 100 * GROUP_MEMORY_PERCENT;
     keeper->processes = ask->processes > 0 ? ask->processes : GROUP_PROCESSES;
+    if (!space_floor(keeper->rooms, ask->disk_bytes, &keeper->floor))
+        return err_set(err, err_from_errno(errno), "cannot tell what is free on the disk");
     keeper->has_trash = true; /* of one who was killed */
     if (faccessat(keeper->directory, "base", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         r = keep_throw_away(keeper, keeper->directory, "base");
@@ -172,6 +174,6 @@ int keep_begin(struct keeper *keeper, const struct room_ask *ask, const char *pa
     keeper->base = keep_open_folder(keeper->directory, "base");
     if (keeper->base < 0)
         return err_set(err, err_from_errno(errno), "cannot open the base");
-    r = box_calls_compile(SECCOMP_ON_THIS, false, &keeper->calls, err);
+    r = box_calls_compile(SECCOMP_ON_THIS, BOX_CALLS_ROOM, &keeper->calls, err);
     return r < 0 ? r : find_abilities(keeper, err);
 }

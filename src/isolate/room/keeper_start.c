@@ -301,6 +301,7 @@ static int put_in_first(struct keeper *keeper, const struct room_ask *ask,
     birth->limits.group = NULL;
     describe_limits(birth);
     kept->number = ask->number;
+    kept->is_in_memory = birth->is_in_memory;
     memcpy(kept->id, ask->id, sizeof(kept->id));
     if (ask->layer_count > 0) {
         kept->layers = calloc(ask->layer_count, ROOM_ID_BYTES);

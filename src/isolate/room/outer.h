@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "ipc/packet.h"
+#include "isolate/room/space.h"
 #include "isolate/room/wire.h"
 #include "loop/child.h"
 #include "loop/reader.h"
@@ -40,6 +41,8 @@ struct room_keeper {
     struct list outbox;
     struct timer retry;
     uint64_t last_number;
+    int directory; /* to look at its disk; or -1 */
+    struct space floor;
 };
 
 struct room {
@@ -51,6 +54,7 @@ struct room {
     room_started *started; /* NULL once called */
     void *started_data;
     bool is_ready;
+    bool is_in_memory;
     enum room_network network;
     int refusals; /* from its relay; or -1 */
     struct ready_watch *refusals_watch;

@@ -237,6 +237,7 @@ static void take_report(struct room *room, const struct room_report *report, int
         if (room->started == NULL)
             break;
         room->is_ready = true;
+        room->is_in_memory = report->reached.is_in_memory;
         say_started(room, NULL, &report->reached);
         break;
     case ROOM_REPORT_FAILED:
@@ -430,7 +431,8 @@ static int greet(struct room_keeper *keeper, const struct room_keeper_config *co
     const struct room_ask hello = {.kind = ROOM_ASK_HELLO,
                                    .is_degraded = config->is_degraded,
                                    .memory_bytes = config->memory_bytes,
-                                   .processes = config->processes};
+                                   .processes = config->processes,
+                                   .disk_bytes = config->free_bytes};
     struct pollfd wait = {.fd = keeper->socket, .events = POLLIN};
     struct room_answer answer;
     int fd = -1;
@@ -464,6 +466,18 @@ static int connect_keeper(struct room_keeper *keeper, struct err *err)
                : 0;
 }
 
+/* The keeper has made the directory. */
+static int find_floor(struct room_keeper *keeper, const struct room_keeper_config *config,
+                      struct err *err)
+{
+    keeper->directory = open(config->directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return keeper->directory >= 0 &&
+                   space_floor(keeper->directory, config->free_bytes, &keeper->floor)
+               ? 0
+               : err_set(err, err_from_errno(errno), "cannot tell what is free on the disk: %s",
+                         err_errno_text(errno));
+}
+
 int room_keeper_new(struct loop *loop, const struct room_keeper_config *config,
                     struct room_keeper **out_keeper, struct err *err)
 {
@@ -478,8 +492,12 @@ int room_keeper_new(struct loop *loop, const struct room_keeper_config *config,
     keeper = calloc(1, sizeof(*keeper));
     if (keeper == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    *keeper = (struct room_keeper){
-        .loop = loop, .on_end = config->on_end, .data = config->data, .lifeline = -1, .socket = -1};
+    *keeper = (struct room_keeper){.loop = loop,
+                                   .on_end = config->on_end,
+                                   .data = config->data,
+                                   .lifeline = -1,
+                                   .socket = -1,
+                                   .directory = -1};
     list_init(&keeper->rooms);
     list_init(&keeper->calls);
     list_init(&keeper->outbox);
@@ -495,6 +513,8 @@ int room_keeper_new(struct loop *loop, const struct room_keeper_config *config,
     r = connect_keeper(keeper, err);
     if (r == 0)
         r = greet(keeper, config, err);
+    if (r == 0)
+        r = find_floor(keeper, config, err);
     if (r == 0)
         r = ready_watch_new(loop, keeper->socket, on_keeper_ready, keeper, &keeper->watch);
     if (r == 0)
@@ -539,6 +559,8 @@ void room_keeper_free(struct room_keeper *keeper)
         close(keeper->lifeline);
     if (keeper->socket >= 0)
         close(keeper->socket);
+    if (keeper->directory >= 0)
+        close(keeper->directory);
     if (keeper->process != NULL) {
         child_free(keeper->process);
         while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
@@ -550,6 +572,17 @@ void room_keeper_free(struct room_keeper *keeper)
 const struct room_abilities *room_keeper_abilities(const struct room_keeper *keeper)
 {
     return &keeper->abilities;
+}
+
+/* What cannot be told counts as too little. */
+void room_keeper_space(const struct room_keeper *keeper, struct room_space *out_space)
+{
+    struct space free = {0};
+
+    (void)space_free(keeper->directory, &free);
+    *out_space = (struct room_space){.free_bytes = free.bytes,
+                                     .floor_bytes = keeper->floor.bytes,
+                                     .is_low = space_is_low(&free, &keeper->floor)};
 }
 
 /* ---- Calls ---- */
@@ -614,6 +647,7 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
                            .is_build = plan->is_build};
     cleanup_free char(*layers)[ROOM_ID_BYTES] = NULL;
     cleanup_free struct room *room = NULL;
+    struct room_space space;
     int theirs[ROOM_START_FDS];
     size_t their_count = 0;
     int r = check_alive(keeper, err);
@@ -628,6 +662,9 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
     if (plan->disk_bytes > 0 && !plan->is_in_memory && plan->disk_bytes < ROOM_LEAST_DISK_BYTES)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "disk", "disk space is at least %d MiB",
                              ROOM_LEAST_DISK_BYTES >> 20);
+    room_keeper_space(keeper, &space);
+    if (plan->is_build && space.is_low)
+        return err_set(err, ERR_NO_SPACE, ROOM_DISK_NEARLY_FULL);
     if (plan->network == ROOM_NETWORK_LISTED) {
         if (!keeper->abilities.has_listed_network)
             return err_set_field(err, ERR_UNSUPPORTED, "network",

@@ -48,7 +48,10 @@ enum {
     ROOM_REFUSAL_MS = 5000,           /* at least, from one refusal of a kind to the next */
 };
 
-#define ROOM_HOME "/home/user"
+#define ROOM_HOME      "/home/user"
+#define ROOM_FILL_DISK UINT64_MAX
+#define ROOM_DISK_NEARLY_FULL                                                                      \
+    "the disk of the sandboxes is nearly full; delete some, or ask the operator"
 
 /* ---- The keeper ---- */
 
@@ -88,6 +91,12 @@ struct room_keeper_config {
     /* Of all rooms together; 0: 80 per cent of the machine's memory, 4096 processes. */
     uint64_t memory_bytes;
     unsigned processes;
+    /*
+     * What has to stay free on the disk, below which rooms that write are ended with ERR_NO_SPACE,
+     * and below half of it all but those in memory; 0: 1 GiB, and at most a twentieth of the disk.
+     * ROOM_FILL_DISK: nothing.
+     */
+    uint64_t free_bytes;
     /* The keeper has died, after the end of all rooms was reported; free it and make another. */
     void (*on_end)(void *data);
     void *data;
@@ -107,6 +116,14 @@ int room_keeper_new(struct loop *loop, const struct room_keeper_config *config,
 void room_keeper_free(struct room_keeper *keeper);
 
 const struct room_abilities *room_keeper_abilities(const struct room_keeper *keeper);
+
+/* What is free, and what has to be. */
+struct room_space {
+    uint64_t free_bytes;
+    uint64_t floor_bytes;
+    bool is_low; /* no build starts and no file is written, except in memory */
+};
+void room_keeper_space(const struct room_keeper *keeper, struct room_space *out_space);
 
 typedef void room_done(void *data, const struct err *err);
 

@@ -17,12 +17,15 @@ void about_metrics(const struct api_call *call)
 {
     cleanup_buf struct buf out = BUF_INIT(METRICS_BYTES);
     const struct service *service = call->service;
+    struct room_space space = {0};
     struct str body;
     size_t running = 0;
 
     list_each (node, &service->order)
         if (list_entry(node, struct sandbox, node)->state == SANDBOX_RUNNING)
             running++;
+    if (service->config.keeper != NULL)
+        room_keeper_space(service->config.keeper, &space);
     if (buf_printf(&out,
                    "# HELP gatehouse_sandboxes Sandboxes that exist.\n"
                    "# TYPE gatehouse_sandboxes gauge\n"
@@ -38,6 +41,16 @@ void about_metrics(const struct api_call *call)
                    "refused.\n"
                    "# TYPE gatehouse_refused_connections_total counter\n"
                    "gatehouse_refused_connections_total %llu\n"
+                   "# HELP gatehouse_ended_for_space_total Sandboxes that were ended because the "
+                   "disk was nearly full.\n"
+                   "# TYPE gatehouse_ended_for_space_total counter\n"
+                   "gatehouse_ended_for_space_total %llu\n"
+                   "# HELP gatehouse_disk_free_bytes What is free on the disk of the sandboxes.\n"
+                   "# TYPE gatehouse_disk_free_bytes gauge\n"
+                   "gatehouse_disk_free_bytes %llu\n"
+                   "# HELP gatehouse_disk_keep_free_bytes What has to stay free there.\n"
+                   "# TYPE gatehouse_disk_keep_free_bytes gauge\n"
+                   "gatehouse_disk_keep_free_bytes %llu\n"
                    "# HELP gatehouse_executions_kept Executions whose events are kept.\n"
                    "# TYPE gatehouse_executions_kept gauge\n"
                    "gatehouse_executions_kept %zu\n"
@@ -46,8 +59,10 @@ void about_metrics(const struct api_call *call)
                    "gatehouse_history_bytes %zu\n",
                    running, service->sandboxes.count - running,
                    (unsigned long long)service->created, (unsigned long long)service->executed,
-                   (unsigned long long)service->refused, service->executions.count,
-                   service->history_bytes) < 0) {
+                   (unsigned long long)service->refused,
+                   (unsigned long long)service->ended_for_space,
+                   (unsigned long long)space.free_bytes, (unsigned long long)space.floor_bytes,
+                   service->executions.count, service->history_bytes) < 0) {
         call_fail(call->exchange, 503, err_text(ERR_NO_MEMORY));
         return;
     }
@@ -64,6 +79,7 @@ void about_capabilities(const struct api_call *call)
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     const struct room_abilities *has;
     struct json_writer json;
+    struct room_space space;
 
     if (call->service->config.keeper == NULL) {
         call_fail(call->exchange, 503, "the service cannot start sandboxes now");
@@ -87,6 +103,8 @@ void about_capabilities(const struct api_call *call)
     json_put_bool(&json, STR("cpu_limited"), has->limits_cpu);
     json_put_bool(&json, STR("disk_images"), has->has_disk_images);
     json_put_int(&json, STR("disk_limit_bytes"), (int64_t)call->service->config.disk_bytes);
+    room_keeper_space(call->service->config.keeper, &space);
+    json_put_int(&json, STR("keep_free_bytes"), (int64_t)space.floor_bytes);
     json_put_bool(&json, STR("files_in_memory"), call->service->config.is_in_memory);
     json_put_str(&json, STR("network"), STR("none"));
     json_put_bool(&json, STR("allowed_ips"), has->has_listed_network);

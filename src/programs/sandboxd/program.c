@@ -267,6 +267,16 @@ static int open_key(struct program *program, struct err *err)
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
+/* 0 is the default for the keeper, and none at all for the operator. */
+static uint64_t bytes_to_keep_free(const struct option_values *values)
+{
+    const int64_t given = options_int(values, SANDBOXD_OPTION_KEEP_FREE);
+
+    if (options_source(values, SANDBOXD_OPTION_KEEP_FREE) == OPTION_UNSET)
+        return 0;
+    return given > 0 ? (uint64_t)given : ROOM_FILL_DISK;
+}
+
 static int start_keeper(struct program *program, const struct option_values *values,
                         struct err *err)
 {
@@ -278,6 +288,7 @@ static int start_keeper(struct program *program, const struct option_values *val
         .is_degraded = options_is_on(values, SANDBOXD_OPTION_ALLOW_WEAKER),
         .memory_bytes = (uint64_t)options_int(values, SANDBOXD_OPTION_TOTAL_MEMORY),
         .processes = (unsigned)options_int(values, SANDBOXD_OPTION_TOTAL_PIDS),
+        .free_bytes = bytes_to_keep_free(values),
         .on_end = on_keeper_end,
         .data = program,
     };

@@ -296,7 +296,11 @@ static void on_room_end(void *data, const struct err *why)
     forget_shells(sandbox);
     if (sandbox->state != SANDBOX_RUNNING)
         return; /* asked for; room_stop() or room_delete() goes on */
-    log_write(sandbox->service->config.log, LOG_WARN, "a sandbox ended by itself",
+    if (why != NULL && why->code == ERR_NO_SPACE)
+        sandbox->service->ended_for_space++;
+    log_write(sandbox->service->config.log, LOG_WARN,
+              why != NULL && why->code == ERR_NO_SPACE ? "a sandbox was ended"
+                                                       : "a sandbox ended by itself",
               LOG_TEXT("sandbox", sandbox->record.id),
               LOG_TEXT("error", why != NULL ? why->message : ""));
     sandbox->state = SANDBOX_STOPPED;
@@ -473,6 +477,21 @@ void service_stop(struct sandbox *sandbox, struct sandbox_use *use)
 
 /* ---- creating and deleting ---- */
 
+/* Logs the first time, and not for each request. */
+static bool lacks_space(struct service *service)
+{
+    struct room_space space;
+
+    if (service->config.keeper == NULL || service->config.is_in_memory)
+        return false;
+    room_keeper_space(service->config.keeper, &space);
+    if (space.is_low && !service->is_out_of_space)
+        log_write(service->config.log, LOG_WARN, "no sandboxes: the disk is nearly full",
+                  LOG_INT("free_bytes", (int64_t)space.free_bytes));
+    service->is_out_of_space = space.is_low;
+    return space.is_low;
+}
+
 int service_create(struct service *service, const struct sandboxstore_sandbox *record,
                    const struct service_extras *extras, struct sandbox_use *use, struct err *err)
 {
@@ -481,6 +500,8 @@ int service_create(struct service *service, const struct sandboxstore_sandbox *r
 
     if (service->sandboxes.count >= service->config.max_sandboxes)
         return err_set(err, ERR_BUSY, "the service has no room for another sandbox; try again");
+    if (lacks_space(service))
+        return err_set(err, ERR_NO_SPACE, ROOM_DISK_NEARLY_FULL);
     sandbox = add(service, record);
     if (sandbox == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);

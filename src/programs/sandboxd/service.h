@@ -65,7 +65,9 @@ struct service {
     bool is_stopping;
     uint64_t created; /* for the metrics */
     uint64_t executed;
-    uint64_t refused; /* connections, by network policies */
+    uint64_t refused;         /* connections, by network policies */
+    uint64_t ended_for_space; /* sandboxes */
+    bool is_out_of_space;     /* as it was found last */
 };
 
 struct sandbox {

@@ -111,8 +111,8 @@ static void no_file_is_born_with_a_set_id_bit(void **state)
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, false, &program, NULL),
-                         0);
+        assert_int_equal(
+            box_calls_compile((enum seccomp_machine)machine, BOX_CALLS_COMMAND, &program, NULL), 0);
         for (size_t i = 0; i < array_size(births); i++) {
             const int mode_at = births[i].at + (births[i].has_flags ? 1 : 0);
             struct seccomp_data call = {.nr = births[i].numbers[machine],
@@ -141,8 +141,8 @@ static void what_is_refused_is_refused_on_both_machines(void **state)
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, false, &program, NULL),
-                         0);
+        assert_int_equal(
+            box_calls_compile((enum seccomp_machine)machine, BOX_CALLS_COMMAND, &program, NULL), 0);
         for (size_t i = 0; i < array_size(cases); i++) {
             struct seccomp_data call = {.nr = cases[i].numbers[machine],
                                         .arch = audit_names[machine]};
@@ -197,7 +197,9 @@ static void a_browser_may_build_sandboxes_and_nothing_else(void **state)
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, true, &program, NULL), 0);
+        assert_int_equal(
+            box_calls_compile((enum seccomp_machine)machine, BOX_CALLS_SANDBOXES, &program, NULL),
+            0);
         for (size_t i = 0; i < array_size(of_sandboxes); i++) {
             struct seccomp_data call = {.nr = of_sandboxes[i].numbers[machine],
                                         .arch = audit_names[machine]};
@@ -207,6 +209,31 @@ static void a_browser_may_build_sandboxes_and_nothing_else(void **state)
                 fail_msg("case %zu, call %d: %x", i, call.nr, run_program(&program, &call));
         }
     }
+}
+
+static void a_room_takes_no_space_without_writing(void **state)
+{
+    static const uint32_t modes[] = {0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE,
+                                     FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE};
+    static struct seccomp_program program;
+
+    (void)state;
+    for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++)
+        for (int kind = BOX_CALLS_COMMAND; kind <= BOX_CALLS_ROOM; kind++) {
+            assert_int_equal(box_calls_compile((enum seccomp_machine)machine, (enum box_calls)kind,
+                                               &program, NULL),
+                             0);
+            for (size_t i = 0; i < array_size(modes); i++) {
+                const struct seccomp_data call = {.nr = machine == SECCOMP_ON_X86_64 ? 285 : 47,
+                                                  .arch = audit_names[machine],
+                                                  .args = {3, modes[i], 0, 1 << 20}};
+                const bool is_fine =
+                    kind != BOX_CALLS_ROOM || (modes[i] & FALLOC_FL_PUNCH_HOLE) != 0;
+
+                assert_int_equal(run_program(&program, &call),
+                                 is_fine ? ANY : SECCOMP_RET_ERRNO | EOPNOTSUPP);
+            }
+        }
 }
 
 /* Neither of files nor of folders, which look the same to a filter. */
@@ -220,8 +247,8 @@ static void no_set_id_bit_is_set(void **state)
 
     (void)state;
     for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++) {
-        assert_int_equal(box_calls_compile((enum seccomp_machine)machine, false, &program, NULL),
-                         0);
+        assert_int_equal(
+            box_calls_compile((enum seccomp_machine)machine, BOX_CALLS_COMMAND, &program, NULL), 0);
         for (size_t i = 0; i < array_size(changes); i++) {
             struct seccomp_data call = {.nr = changes[i].numbers[machine],
                                         .arch = audit_names[machine]};
@@ -241,4 +268,5 @@ static void no_set_id_bit_is_set(void **state)
 TEST_MAIN(cmocka_unit_test(what_is_refused_is_refused_on_both_machines),
           cmocka_unit_test(no_file_is_born_with_a_set_id_bit),
           cmocka_unit_test(a_browser_may_build_sandboxes_and_nothing_else),
+          cmocka_unit_test(a_room_takes_no_space_without_writing),
           cmocka_unit_test(no_set_id_bit_is_set))
