@@ -2,7 +2,10 @@
 #include "cli/sandbox.h"
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "cli/sandboxd.h"
+
+enum { MOST_CORES = 1024 };
 
 static const char *const nets[] = {
     [SANDBOX_NET_NONE] = "none", [SANDBOX_NET_HOST] = "host", [SANDBOX_NET_HOST + 1] = NULL};
@@ -105,6 +108,38 @@ static const struct option create_options[SANDBOX_CREATE_OPTIONS] = {
                               .help = "start from this image"},
     [SANDBOX_CREATE_EPHEMERAL] = {.name = "ephemeral",
                                   .help = "delete it, instead of stopping it, when it is idle"},
+    [SANDBOX_CREATE_MEMORY] = {.name = "memory",
+                               .letter = 'm',
+                               .type = OPTION_BYTES,
+                               .min = 16 << 20,
+                               .max = INT64_C(1) << 40,
+                               .help = "memory limit of all its processes together (default: "
+                                       "512MiB)"},
+    [SANDBOX_CREATE_CPUS] = {.name = "cpus",
+                             .type = OPTION_TEXT,
+                             .placeholder = "N",
+                             .help = "CPU limit in cores, like 2 or 0.5 (default: 1)"},
+    [SANDBOX_CREATE_PIDS] = {.name = "pids",
+                             .type = OPTION_INT,
+                             .min = 8,
+                             .max = 1 << 20,
+                             .help = "limit of its processes and threads (default: 256)"},
+    [SANDBOX_CREATE_ALLOW_IP] = {.name = "allow-ip",
+                                 .type = OPTION_LIST,
+                                 .placeholder = "ADDRESS",
+                                 .help = "public address or network that it reaches by TCP, like "
+                                         "203.0.113.0/24; repeatable or comma-separated (default: "
+                                         "none)"},
+    [SANDBOX_CREATE_DENY_IP] = {.name = "deny-ip",
+                                .type = OPTION_LIST,
+                                .placeholder = "ADDRESS",
+                                .help = "exception from --allow-ip; repeatable or "
+                                        "comma-separated"},
+    [SANDBOX_CREATE_ID] = {.name = "id",
+                           .type = OPTION_TEXT,
+                           .placeholder = "UUID",
+                           .help = "its id, in lower case; one of yours that exists is used as it "
+                                   "is (default: a new one)"},
 };
 
 static const struct option exec_options[SANDBOX_EXEC_OPTIONS] = {
@@ -303,3 +338,24 @@ const struct option_command sandbox_commands[SANDBOX_COMMANDS] = {
                        .commands = sandbox_image_commands,
                        .command_count = SANDBOX_IMAGE_COMMANDS},
 };
+
+int sandbox_read_cores(const char *text, unsigned *out_percent, struct err *err)
+{
+    struct str rest = str_from(text);
+    struct str whole;
+    int64_t cores = 0;
+    int64_t hundredths = 0;
+    bool is_sound = str_cut(&rest, '.', &whole) && str_to_int64(whole, &cores) && cores >= 0 &&
+                    cores <= MOST_CORES;
+
+    if (is_sound && rest.ptr != NULL) {
+        is_sound =
+            rest.len >= 1 && rest.len <= 2 && str_to_int64(rest, &hundredths) && hundredths >= 0;
+        hundredths *= rest.len == 1 ? 10 : 1;
+    }
+    if (!is_sound)
+        return err_set_field(err, ERR_INVALID_OPTION, "--cpus",
+                             "--cpus needs a number of cores, like 2 or 0.5, or 0 for no limit");
+    *out_percent = (unsigned)(cores * 100 + hundredths);
+    return 0;
+}

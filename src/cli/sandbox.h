@@ -3,6 +3,7 @@
 #ifndef CLI_SANDBOX_H
 #define CLI_SANDBOX_H
 
+#include "base/err.h"
 #include "base/options/options.h"
 #include "cli/programs.h"
 
@@ -36,6 +37,12 @@ enum { SANDBOX_ASK_URL, SANDBOX_ASK_CA_FILE, SANDBOX_ASK_STATE_DIR, SANDBOX_ASK_
 enum {
     SANDBOX_CREATE_IMAGE = SANDBOX_ASK_OPTIONS,
     SANDBOX_CREATE_EPHEMERAL,
+    SANDBOX_CREATE_MEMORY,
+    SANDBOX_CREATE_CPUS,
+    SANDBOX_CREATE_PIDS,
+    SANDBOX_CREATE_ALLOW_IP,
+    SANDBOX_CREATE_DENY_IP,
+    SANDBOX_CREATE_ID,
     SANDBOX_CREATE_OPTIONS
 };
 enum {
@@ -84,6 +91,9 @@ enum {
 
 extern const struct option_command sandbox_commands[SANDBOX_COMMANDS];
 extern const struct option_command sandbox_image_commands[SANDBOX_IMAGE_COMMANDS];
+
+/* Parses --cpus: "2", "0.5", "1.25". */
+int sandbox_read_cores(const char *text, unsigned *out_percent, struct err *err);
 
 /* As a row of a table. */
 #define SANDBOX_COMMAND                                                                            \

@@ -19,6 +19,7 @@ import sys
 import termios
 import time
 import unittest
+import uuid
 
 sys.dont_write_bytecode = True  # not into the sources
 from sandboxd_scene import PATIENCE, Scene, clean_environment, wait_until
@@ -199,6 +200,46 @@ class Streams(Commands):
         self.assertEqual(follower.returncode, 0)
         self.assertRegex(shown, r"(?s)^==> sh -c 'echo one.*' <==\none\n.*==> sh -c 'until.*' <==\nlater\n")
         self.assertEqual(self.run_it("logs", box, "ffff").returncode, 125)
+
+    def test_limits_of_a_new_one(self):
+        box = self.said("create", "-m", "200MiB", "--cpus", "0.5", "--pids", "40").decode().strip()
+        usage = json.loads(self.said("stats", "--json", box))
+        self.assertEqual((usage["memory_limit_bytes"], usage["cpu_limit_percent"], usage["processes_limit"]),
+                         (200 << 20, 50, 40))
+        self.assertRegex(self.said("stats", box).decode(), r" / 200 MiB .* / 40\n$")
+        multiply = "i=1; while [ $i -le 60 ]; do sleep 100 & i=$((i + 1)); echo $i; done"
+        self.assertIn(int(self.run_it("exec", box, "sh", "-c", multiply).stdout.split()[-1]), range(30, 41))
+        # What is not given has the default.
+        usage = json.loads(self.said("stats", "--json", self.said("create", "--pids", "30").decode().strip()))
+        self.assertEqual((usage["memory_limit_bytes"], usage["cpu_limit_percent"], usage["processes_limit"]),
+                         (512 << 20, 100, 30))
+
+    def test_the_id_of_a_new_one(self):
+        wanted = str(uuid.uuid4())
+        for _ in range(2):
+            self.assertEqual(self.said("create", "--id", wanted).decode(), wanted + "\n")
+        self.assertEqual(len(json.loads(self.said("ls", "--json"))), 1)
+
+    def test_addresses_of_a_new_one(self):
+        made = self.run_it("create", "--allow-ip", "203.0.113.0/24,198.51.100.7", "--deny-ip", "203.0.113.9")
+        if b"cannot limit" in made.stderr:
+            self.skipTest(made.stderr.decode())
+        self.assertEqual(made.returncode, 0, made.stderr)
+        policy = json.loads(self.said("ls", "--json"))[0]["network_policy"]
+        self.assertEqual(sorted(policy["allowed_ips"]), ["198.51.100.7/32", "203.0.113.0/24"])
+        self.assertEqual(policy["denied_ips"], ["203.0.113.9/32"])
+
+    def test_wrong_options_of_a_new_one(self):
+        for words, said in ((["--memory", "1MB"], "--memory"), (["--cpus", "0"], "--cpus"), (["--cpus", "many"], "--cpus"),
+                            (["--pids", "1"], "--pids"), (["--deny-ip", "203.0.113.9"], "--allow-ip"),
+                            (["--allow-ip", "127.0.0.1"], "cannot be allowed"), (["--allow-ip", "nowhere"], "203.0.113.7"),
+                            (["--id", "MINE"], "UUID")):
+            with self.subTest(words=words):
+                result = self.run_it("create", *words)
+                self.assertNotEqual(result.returncode, 0)
+                self.assertEqual(result.stdout, b"")
+                self.assertIn(said, result.stderr.decode())
+        self.assertEqual(json.loads(self.said("ls", "--json")), [])
 
     def test_stats(self):
         box = self.create()

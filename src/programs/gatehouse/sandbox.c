@@ -25,33 +25,10 @@
 enum {
     ARENA_MAX_BYTES = 16 << 20,
     WORDS_MAX_BYTES = 4096,
-    MOST_CORES = 1024,
     LEAST_MEMORY = 1 << 20,
     MOST_SECOND_NAMES = 256,  /* of hidden files */
     MUCH_MEMORY_PERCENT = 75, /* of the limit: it may have run out */
 };
-
-/* Parses "2", "0.5", "1.25" to hundredths. */
-static int read_cores(const char *text, unsigned *out_percent, struct err *err)
-{
-    struct str rest = str_from(text);
-    struct str whole;
-    int64_t cores = 0;
-    int64_t hundredths = 0;
-    bool is_sound = str_cut(&rest, '.', &whole) && str_to_int64(whole, &cores) && cores >= 0 &&
-                    cores <= MOST_CORES;
-
-    if (is_sound && rest.ptr != NULL) {
-        is_sound =
-            rest.len >= 1 && rest.len <= 2 && str_to_int64(rest, &hundredths) && hundredths >= 0;
-        hundredths *= rest.len == 1 ? 10 : 1;
-    }
-    if (!is_sound)
-        return err_set_field(err, ERR_INVALID_OPTION, "--cpus",
-                             "--cpus needs a number of cores, like 2 or 0.5, or 0 for no limit");
-    *out_percent = (unsigned)(cores * 100 + hundredths);
-    return 0;
-}
 
 static int add_list(struct places *places, const struct option_values *values, size_t option,
                     enum box_access access, struct err *err)
@@ -156,7 +133,7 @@ static int read_limits(const struct option_values *values, struct cgroup_limits 
     if (options_source(values, SANDBOX_OPTION_PIDS) == OPTION_UNSET)
         out_limits->processes_unasked = CGROUP_USUAL_PROCESSES;
     out_limits->yields = cores == NULL;
-    return cores != NULL ? read_cores(cores, &out_limits->cpu_percent, err) : 0;
+    return cores != NULL ? sandbox_read_cores(cores, &out_limits->cpu_percent, err) : 0;
 }
 
 static int make_plan(const struct option_values *values, const struct places *places,

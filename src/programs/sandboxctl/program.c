@@ -20,11 +20,68 @@ static int make_filter(void *data, struct str host, struct filter **out_filter, 
     return authorities_make_filter(&((struct ctl *)data)->authorities, host, out_filter, err);
 }
 
+/* What is not given is left to the service. */
+static int put_limits(struct json_writer *json, const struct option_values *values, struct err *err)
+{
+    const int64_t memory = options_int(values, SANDBOX_CREATE_MEMORY);
+    const int64_t processes = options_int(values, SANDBOX_CREATE_PIDS);
+    const char *cores = options_text(values, SANDBOX_CREATE_CPUS);
+    unsigned percent = 0;
+    int r = cores != NULL ? sandbox_read_cores(cores, &percent, err) : 0;
+
+    if (r < 0)
+        return r;
+    if (cores != NULL && percent == 0)
+        return err_set_field(err, ERR_INVALID_OPTION, "--cpus",
+                             "--cpus needs more than 0: each sandbox of a service has a limit");
+    if (memory == 0 && processes == 0 && percent == 0)
+        return 0;
+    json_key(json, STR("resource_limits"));
+    json_begin_object(json);
+    if (memory > 0)
+        json_put_int(json, STR("memory_mb"), memory >> 20);
+    if (percent > 0)
+        json_put_int(json, STR("cpu_percent"), percent);
+    if (processes > 0)
+        json_put_int(json, STR("pids_max"), processes);
+    json_end_object(json);
+    return 0;
+}
+
+static void put_addresses(struct json_writer *json, struct str key, struct option_list list)
+{
+    json_key(json, key);
+    json_begin_array(json);
+    for (size_t i = 0; i < list.count; i++)
+        json_write_str(json, str_from(list.items[i]));
+    json_end_array(json);
+}
+
+static int put_network(struct json_writer *json, const struct option_values *values,
+                       struct err *err)
+{
+    const struct option_list allowed = options_list(values, SANDBOX_CREATE_ALLOW_IP);
+    const struct option_list denied = options_list(values, SANDBOX_CREATE_DENY_IP);
+
+    if (denied.count > 0 && allowed.count == 0)
+        return err_set_field(err, ERR_INVALID_OPTION, "--deny-ip",
+                             "--deny-ip makes exceptions from --allow-ip, which is missing");
+    if (allowed.count == 0)
+        return 0;
+    json_key(json, STR("network_policy"));
+    json_begin_object(json);
+    put_addresses(json, STR("allowed_ips"), allowed);
+    put_addresses(json, STR("denied_ips"), denied);
+    json_end_object(json);
+    return 0;
+}
+
 static int create(struct ctl *ctl, const struct option_values *values, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(2 * (size_t)CTL_MAX_TEXT_BYTES);
     cleanup_buf struct buf body = BUF_INIT(CTL_MAX_BODY_BYTES);
     const char *given = options_text(values, SANDBOX_CREATE_IMAGE);
+    const char *wanted = options_text(values, SANDBOX_CREATE_ID);
     const struct json_value *answer;
     char image[CTL_ID_BYTES];
     struct json_writer json;
@@ -37,7 +94,14 @@ static int create(struct ctl *ctl, const struct option_values *values, struct er
     json_begin_object(&json);
     if (given != NULL)
         json_put_str(&json, STR("image_id"), str_from(image));
+    if (wanted != NULL)
+        json_put_str(&json, STR("id"), str_from(wanted));
     json_put_bool(&json, STR("ephemeral"), options_is_on(values, SANDBOX_CREATE_EPHEMERAL));
+    r = put_limits(&json, values, err);
+    if (r == 0)
+        r = put_network(&json, values, err);
+    if (r < 0)
+        return r;
     json_end_object(&json);
     r = json_writer_finish(&json);
     if (r < 0)
