@@ -590,8 +590,9 @@ static struct cgroup_limits with_processes(const struct cgroup_limits *limits)
 {
     struct cgroup_limits own = *limits;
 
-    if (own.processes == 0 && own.processes_unasked > 0 && !can_process_hold(CGROUP_PROCESSES) &&
-        !has_own_pid_max())
+    /* The version first: it costs less to know. */
+    if (own.processes == 0 && own.processes_unasked > 0 && !has_own_pid_max() &&
+        !can_process_hold(CGROUP_PROCESSES))
         own.processes = own.processes_unasked;
     return own;
 }
