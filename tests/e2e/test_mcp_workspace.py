@@ -188,6 +188,7 @@ class Suite:
     def test_it_is_ended_when_its_client_is_killed(self):
         self.client.good("write_file", path="a", content="1")
         self.client.process.kill()
+        self.client.process.wait(PATIENCE)
         wait_until(lambda: self.sandboxes() == [], "the workspace is ended")
 
     def test_a_workspace_that_is_gone_is_said_and_replaced(self):
@@ -724,6 +725,7 @@ class Faults(WorkspaceScene):
         last = os.pidfd_open(again[1])
         self.addCleanup(os.close, last)
         client.process.kill()
+        client.process.wait(PATIENCE)
         self.assertTrue(select.select([last], [], [], PATIENCE)[0], "what starts hosts is left")
         wait_until(self.deleted, "nothing is left")
 
