@@ -22,6 +22,7 @@ import unittest
 import uuid
 
 sys.dont_write_bytecode = True  # not into the sources
+from mcp_workspace_scene import Fake
 from sandboxd_scene import PATIENCE, Scene, clean_environment, wait_until
 
 MOMENT = 0.05
@@ -184,6 +185,15 @@ class Streams(Commands):
         result = self.run_it("exec", "-e", "A=x, y", "-w", "/tmp", box, "sh", "-c",
                              "printf '%s' \"$A it's $PWD\"; echo bad >&2; exit 3")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (3, b"x, y it's /tmp", b"bad\n"))
+
+    def test_of_a_command_that_runs_alone_only_its_id_is_shown(self):
+        name, box = (f"0000000{i}-0000-4000-8000-000000000000" for i in range(2))
+        lines = ({"seq": 0, "type": "started", "exec_id": name}, {"seq": 1, "type": "stdout", "data": "b25lCg=="})
+        text = "".join(json.dumps(line) + "\n" for line in lines).encode()  # all that was quick
+        service = Fake(lambda request: (200, text) if request.command == "POST" else (200, [{"id": box}]))
+        self.addCleanup(service.close)
+        result = self.run_it("exec", "-d", "--url", service.url, box, "echo", "one", GATEHOUSE_SANDBOX_KEY="key")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, f"{name}\n".encode(), b""))
 
     def test_logs_of_commands_that_run_alone(self):
         box = self.create()

@@ -101,6 +101,9 @@ static void take_event(void *data, struct str line)
     struct str text = STR_EMPTY;
     char words[ERR_MESSAGE_BYTES];
 
+    /* Its output may come together with its start. */
+    if (run->is_detached && run->is_over)
+        return;
     if (json_parse(&arena, line, limits, &event, NULL) < 0)
         return;
     (void)json_get_str(event, STR("type"), &type);
