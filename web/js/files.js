@@ -66,25 +66,24 @@ export function files(main) {
   const top = h("ul");
   const again = () => fill(top, "");
 
-  async function change(name, args, done) {
+  async function change(name, args, done, show) {
     try {
       await toolObject(name, args);
+      show?.(); // before it is said to be done, so that no button of another file is left
       toast(done);
-      await again();
-      return true;
+      again();
     } catch (problem) {
       toast(problem.message);
-      return false;
     }
   }
 
   const actions = (path) => h("div", { class: "row" },
     has("move") && h("button", { class: "small", onclick: async () => {
       const to = await ask("New path", path, "Move");
-      if (to && to !== path && (await change("move", { sourcePath: path, destinationPath: to }, `Moved to ${to}`))) close();
+      if (to && to !== path) change("move", { sourcePath: path, destinationPath: to }, `Moved to ${to}`, close);
     } }, "Rename or move"),
     has("delete") && h("button", { class: "small danger", onclick: async () => {
-      if ((await sure(`Delete “${base(path)}”?`, has("undo_changes") ? "You can undo this." : "This cannot be undone.", "Delete")) && (await change("delete", { path }, `Deleted ${path}`))) close();
+      if (await sure(`Delete “${base(path)}”?`, has("undo_changes") ? "You can undo this." : "This cannot be undone.", "Delete")) change("delete", { path }, `Deleted ${path}`, close);
     } }, "Delete"));
 
   function close() {
@@ -99,12 +98,13 @@ export function files(main) {
   }
 
   async function view(path, startLine = 1) {
-    opened = { path, startLine };
+    const own = (opened = { path, startLine });
     viewer.replaceChildren(h("p", { class: "quiet" }, "Reading…"));
     const head = h("div", { class: "row apart" }, h("h2", { class: "mono" }, path), actions(path));
     try {
       if (MEDIA.test(path)) {
         const result = await callTool("read_file", { filePath: path });
+        if (opened !== own) return; // another one was chosen meanwhile
         const seen = (result.content ?? []).filter((block) => block.type !== "text");
         const { mimeType, sizeBytes } = result.structuredContent ?? {};
         viewer.replaceChildren(head, ...showResult(seen.length > 0 ? { content: seen } : result),
@@ -112,6 +112,7 @@ export function files(main) {
         return;
       }
       const answer = await toolObject("read_file", { filePath: path, startLine, maxLines: LINES });
+      if (opened !== own) return;
       const lines = highlight(answer.content ?? answer.text ?? "", path);
       const last = startLine + lines.length - 1;
       const code = h("pre", { tabindex: 0 }, lines);
@@ -122,6 +123,7 @@ export function files(main) {
           answer.truncated && h("button", { class: "small", onclick: () => view(path, last + 1) }, "More lines"),
           h("span", { class: "quiet" }, startLine > 1 || answer.truncated ? `Lines ${startLine} to ${last}${answer.truncated ? ` of ${answer.totalLines}` : ""}` : !answer.content && !answer.text ? "Empty" : last === 1 ? "1 line" : `${last} lines`)));
     } catch (problem) {
+      if (opened !== own) return;
       opened = null;
       viewer.replaceChildren(head, h("p", { class: "problem" }, problem.message));
     }
@@ -130,10 +132,7 @@ export function files(main) {
   tree.append(h("div", { class: "row" },
     has("write_file") && h("button", { class: "small", onclick: async () => {
       const path = await ask("New file", current ? `${current}/` : "", "Create");
-      if (path && (await change("write_file", { filePath: path, content: "" }, `Created ${path}`))) {
-        await view(path);
-        again();
-      }
+      if (path) change("write_file", { filePath: path, content: "" }, `Created ${path}`, () => view(path));
     } }, "New file"),
     has("create_directory") && h("button", { class: "small", onclick: async () => {
       const path = await ask("New folder", current ? `${current}/` : "", "Create");
