@@ -45,6 +45,7 @@ class Service:
         if not found:
             text = self.process.stderr.read()
             self.close()
+            assert "unconfined" not in text, text  # our own mistake, and no lack of the machine
             raise Unavailable(text.strip())
         self.port = int(found[2])
         self.url = f"{found[1]}://127.0.0.1:{self.port}"

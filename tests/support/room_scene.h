@@ -77,11 +77,11 @@ static inline int scene_keeper(struct scene *scene, struct err *err)
     scene->keeper_ended = false;
     /* What an earlier keeper had may still be ending. */
     for (int i = 0; i < PATIENCE_MS && r == ERR_BUSY; i++) {
-        r = room_keeper_new(scene->loop, &config, &scene->keeper, err);
+        r = room_keeper_new(&config, &scene->keeper, err);
         if (r == ERR_BUSY)
             usleep(1000);
     }
-    return r;
+    return r == 0 ? room_keeper_watch(scene->keeper, scene->loop) : r;
 }
 
 static inline void scene_open(struct scene *scene)

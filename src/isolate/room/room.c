@@ -415,6 +415,7 @@ static void on_keeper_exit(void *data, struct child_exit exit)
 
     (void)exit;
     child_free(steal_ptr(&keeper->process));
+    keeper->pid = 0;
     /*
      * First what it has still said. Its socket need not be at its end by then: first processes
      * that wait for a room have copies of it, and die after it.
@@ -478,8 +479,8 @@ static int find_floor(struct room_keeper *keeper, const struct room_keeper_confi
                          err_errno_text(errno));
 }
 
-int room_keeper_new(struct loop *loop, const struct room_keeper_config *config,
-                    struct room_keeper **out_keeper, struct err *err)
+int room_keeper_new(const struct room_keeper_config *config, struct room_keeper **out_keeper,
+                    struct err *err)
 {
     static const char *const argv[] = {"gatehouse-init", NULL};
     struct room_keeper *keeper;
@@ -492,8 +493,7 @@ int room_keeper_new(struct loop *loop, const struct room_keeper_config *config,
     keeper = calloc(1, sizeof(*keeper));
     if (keeper == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    *keeper = (struct room_keeper){.loop = loop,
-                                   .on_end = config->on_end,
+    *keeper = (struct room_keeper){.on_end = config->on_end,
                                    .data = config->data,
                                    .lifeline = -1,
                                    .socket = -1,
@@ -501,7 +501,6 @@ int room_keeper_new(struct loop *loop, const struct room_keeper_config *config,
     list_init(&keeper->rooms);
     list_init(&keeper->calls);
     list_init(&keeper->outbox);
-    timer_init(&keeper->retry, loop, retry, keeper);
     r = companion_start(argv[0], config->libexec != NULL ? config->libexec : "", argv,
                         config->error_fd, &companion, err);
     if (r < 0) {
@@ -515,19 +514,22 @@ int room_keeper_new(struct loop *loop, const struct room_keeper_config *config,
         r = greet(keeper, config, err);
     if (r == 0)
         r = find_floor(keeper, config, err);
-    if (r == 0)
-        r = ready_watch_new(loop, keeper->socket, on_keeper_ready, keeper, &keeper->watch);
-    if (r == 0)
-        r = child_watch(loop, companion.pid, on_keeper_exit, keeper, &keeper->process);
     if (r < 0) {
-        close(steal_fd(&keeper->lifeline));
-        while (waitpid(companion.pid, NULL, 0) < 0 && errno == EINTR)
-            ;
         room_keeper_free(keeper);
         return r;
     }
     *out_keeper = keeper;
     return 0;
+}
+
+int room_keeper_watch(struct room_keeper *keeper, struct loop *loop)
+{
+    int r;
+
+    keeper->loop = loop;
+    timer_init(&keeper->retry, loop, retry, keeper);
+    r = ready_watch_new(loop, keeper->socket, on_keeper_ready, keeper, &keeper->watch);
+    return r == 0 ? child_watch(loop, keeper->pid, on_keeper_exit, keeper, &keeper->process) : r;
 }
 
 void room_keeper_free(struct room_keeper *keeper)
@@ -561,11 +563,9 @@ void room_keeper_free(struct room_keeper *keeper)
         close(keeper->socket);
     if (keeper->directory >= 0)
         close(keeper->directory);
-    if (keeper->process != NULL) {
-        child_free(keeper->process);
-        while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
+    child_free(keeper->process);
+    while (keeper->pid > 0 && waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
     free(keeper);
 }
 

@@ -106,8 +106,11 @@ struct room_keeper_config {
  * Starts the keeper, removes what a crash left behind, and probes. Blocks until it answered (some
  * milliseconds). ERR_UNSUPPORTED names what is missing.
  */
-int room_keeper_new(struct loop *loop, const struct room_keeper_config *config,
-                    struct room_keeper **out_keeper, struct err *err);
+int room_keeper_new(const struct room_keeper_config *config, struct room_keeper **out_keeper,
+                    struct err *err);
+
+/* Before anything else is asked of it: a confined service makes its loop after it has confined. */
+int room_keeper_watch(struct room_keeper *keeper, struct loop *loop);
 
 /*
  * Ends all rooms and calls nothing any more; files stay. All handles of rooms and commands become

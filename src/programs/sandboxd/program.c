@@ -297,11 +297,11 @@ static int start_keeper(struct program *program, const struct option_values *val
     if (snprintf(directory, sizeof(directory), "%s/files", program->state_path) >=
         (int)sizeof(directory))
         return err_set(err, ERR_INVALID_PATH, "the state directory's path is too long");
-    r = room_keeper_new(program->loop, &config, &program->keeper, err);
+    r = room_keeper_new(&config, &program->keeper, err);
     /* The keeper of a service that was killed ends, but not at once. */
     for (unsigned i = 0; r == ERR_BUSY && i < KEEPER_TRIES; i++) {
         (void)poll(NULL, 0, KEEPER_WAIT_MS);
-        r = room_keeper_new(program->loop, &config, &program->keeper, err);
+        r = room_keeper_new(&config, &program->keeper, err);
     }
     if (r == 0 && !config.is_degraded && options_int(values, SANDBOXD_OPTION_DISK_SIZE) > 0 &&
         !options_is_on(values, SANDBOXD_OPTION_DISK_IN_MEMORY) &&
@@ -459,15 +459,18 @@ static int work(struct program *program, const struct option_values *values, str
         r = open_key(program, err);
     if (r < 0)
         return r;
+    r = start_keeper(program, values, err);
+    if (r == 0)
+        r = confine(program, err);
+    if (r < 0)
+        return r;
     r = loop_new(&clock_system, &program->loop);
     if (r < 0)
         return err_set_plain(err, r);
     timer_init(&program->deadline, program->loop, on_shutdown, program);
     certificate_watch(&program->certificate, program->loop);
-    r = start_keeper(program, values, err);
-    if (r == 0)
-        r = confine(program, err);
-    return r == 0 ? serve(program, values, err) : r;
+    r = room_keeper_watch(program->keeper, program->loop);
+    return r == 0 ? serve(program, values, err) : err_set_plain(err, r);
 }
 
 static int run(const struct option_values *values, struct arena *arena, struct err *err)

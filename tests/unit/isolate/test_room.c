@@ -968,20 +968,20 @@ static void without_ids_of_its_own_no_keeper_starts_unless_that_is_allowed(void 
     snprintf(directory, sizeof(directory), "%s-other", scene.directory);
     config.directory = directory;
     if (room_keeper_abilities(scene.keeper)->ids != ROOM_IDS_SINGLE) {
-        assert_int_equal(room_keeper_new(scene.loop, &config, &keeper, &err), 0);
+        assert_int_equal(room_keeper_new(&config, &keeper, &err), 0);
         assert_int_equal(room_keeper_abilities(keeper)->ids,
                          geteuid() == 0 ? ROOM_IDS_RANGE : ROOM_IDS_SHARED);
         assert_false(room_keeper_abilities(keeper)->is_degraded);
         room_keeper_free(keeper);
     } else {
-        assert_int_equal(room_keeper_new(scene.loop, &config, &keeper, &err), ERR_UNSUPPORTED);
+        assert_int_equal(room_keeper_new(&config, &keeper, &err), ERR_UNSUPPORTED);
         /* It says what would be weaker, and how to allow that. */
         assert_non_null(strstr(err.message, "under your own user id"));
         assert_non_null(strstr(err.message, "GATEHOUSE_SANDBOX_ALLOW_WEAKER=true"));
     }
     /* Nor does a second one in the same directory. */
     config.directory = scene.directory;
-    assert_int_equal(room_keeper_new(scene.loop, &config, &keeper, &err), ERR_BUSY);
+    assert_int_equal(room_keeper_new(&config, &keeper, &err), ERR_BUSY);
 }
 
 /* ---- Many ---- */
