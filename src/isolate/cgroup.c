@@ -301,6 +301,15 @@ static bool sweep_dir(int dir_fd)
     return is_clean;
 }
 
+/* What has this name already was left by a dead process that had our number. */
+static bool make_empty_dir(int parent_fd, const char *name)
+{
+    if (mkdirat(parent_fd, name, 0755) == 0)
+        return true;
+    return errno == EEXIST && unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 &&
+           mkdirat(parent_fd, name, 0755) == 0;
+}
+
 /* ---- Groups of leaves ---- */
 
 static uint64_t group_value_of(const struct cgroup_limits *limits, enum cgroup_limit limit)
@@ -370,7 +379,7 @@ static bool make_dir(struct cgroup_leaf *leaf, int above_fd, const struct cgroup
     if (parent_fd < 0)
         return false;
     (void)sweep_dir(parent_fd);
-    if (mkdirat(parent_fd, leaf->name, 0755) < 0)
+    if (!make_empty_dir(parent_fd, leaf->name))
         return false;
     snprintf(path, sizeof(path), "%s/cgroup.procs", leaf->name);
     if (set_limit(parent_fd, leaf->name, is_v2, limit, value_of(limits, limit)))
@@ -505,7 +514,7 @@ static bool make_known(struct cgroup_leaf *leaf, const struct cgroup_limits *lim
         char path[CGROUP_NAME_BYTES + sizeof("/cgroup.procs")];
         cleanup_fd int parent_fd = fcntl(group_fd, F_DUPFD_CLOEXEC, 0);
         int join_fd = -1;
-        bool is_made = parent_fd >= 0 && mkdirat(group_fd, leaf->name, 0755) == 0;
+        bool is_made = parent_fd >= 0 && make_empty_dir(group_fd, leaf->name);
 
         for (int limit = 0; limit < CGROUP_LIMITS && is_made; limit++)
             is_made = !known.dirs[i].holds[limit] ||

@@ -352,6 +352,10 @@ while True:
 class Remains(Hostile):
     """Nothing is left of a process that was killed, whichever it is."""
 
+    def setUp(self):
+        super().setUp()
+        self.earlier = self.cgroups()
+
     def state(self):
         return self.room / "state/sandboxes/files"
 
@@ -372,10 +376,14 @@ class Remains(Hostile):
         except OSError:
             return False
 
-    def cgroups_of(self, keeper):
-        done = subprocess.run(["find", "/sys/fs/cgroup", "-maxdepth", "7", "-name", f"gatehouse-box.{keeper}.*"],
+    def cgroups(self):
+        done = subprocess.run(["find", "/sys/fs/cgroup", "-maxdepth", "7", "-name", "gatehouse-box.*"],
                               capture_output=True, text=True)
-        return done.stdout.split()
+        return set(done.stdout.split())
+
+    def cgroups_of(self, keeper):
+        """An earlier keeper of another may have had the same number."""
+        return [path for path in self.cgroups() - self.earlier if f"/gatehouse-box.{keeper}." in path]
 
     def mounts(self):
         return [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if str(self.room) in line]

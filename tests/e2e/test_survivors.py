@@ -37,6 +37,7 @@ class Survivors(Sandbox):
         (self.root / "file").write_text("kept")
         (self.home / ".netrc").write_text("kept")
         self.starters = set()
+        self.earlier = self.all_groups()
         self.before = self.traces()
 
     def script(self, end):
@@ -53,9 +54,11 @@ class Survivors(Sandbox):
         return set(found) - {os.getpid(), os.getppid()}
 
     def groups(self):
-        """Of our own starters: others may be at work on this machine."""
-        return [str(path) for top in self.group_folders() for path in top.glob("gatehouse-box.*")
-                if int(path.name.split(".")[1]) in self.starters]
+        """Of our own starters: others may be at work on this machine, and may have had their numbers before."""
+        return [str(path) for path in self.all_groups() - self.earlier if int(path.name.split(".")[1]) in self.starters]
+
+    def all_groups(self):
+        return {path for top in self.group_folders() for path in top.glob("gatehouse-box.*")}
 
     @staticmethod
     def group_folders():

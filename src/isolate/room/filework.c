@@ -224,6 +224,7 @@ static int open_beside(const char *path)
         fail(errno, path);
     snprintf(unfinished, sizeof(unfinished), ".gatehouse-%d-%llu", getpid(),
              (unsigned long long)job->order.number);
+    (void)unlinkat(unfinished_in, unfinished, 0); /* left by a killed process of this number */
     fd = openat(unfinished_in, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE_FILE);
     if (fd < 0) {
         int errno_value = errno;

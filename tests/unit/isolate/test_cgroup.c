@@ -43,6 +43,42 @@ static void what_a_killed_starter_left_is_swept(void **state)
     cgroup_leaf_remove(&leaf);
 }
 
+/* With its own number, since it left them itself. */
+static void take_names_again(void *data)
+{
+    struct cgroup_leaf first = CGROUP_LEAF_INIT;
+    struct cgroup_leaf next = CGROUP_LEAF_INIT;
+    unsigned count;
+    char *at;
+    int end;
+
+    (void)data;
+    expect(cgroup_leaf_make(&limits, &first, NULL) == 0);
+    if (first.dir_count == 0)
+        _exit(2);
+    memcpy(next.name, first.name, sizeof(next.name));
+    at = strchr(strchr(next.name, '.') + 1, '.');
+    expect(sscanf(at, ".%u%n", &count, &end) == 1);
+    snprintf(at, sizeof(next.name) - (size_t)(at - next.name), ".%u%s", count + 1,
+             first.name + (at - next.name) + end);
+    for (size_t i = 0; i < first.dir_count; i++)
+        expect(mkdirat(first.dirs[i].parent_fd, next.name, 0755) == 0);
+    expect(cgroup_leaf_make(&limits, &next, NULL) == 0);
+    expect(next.dir_count == first.dir_count);
+    cgroup_leaf_remove(&first);
+    cgroup_leaf_remove(&next);
+}
+
+static void names_that_a_dead_process_left_are_taken_again(void **state)
+{
+    const int status = status_of(take_names_again, NULL);
+
+    (void)state;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+        skip_because("cannot create a cgroup");
+    assert_int_equal(status, 0);
+}
+
 /* As another service in a container, or `unshare --pid`: it does not see who made the leaf. */
 static void sweep_from_another_namespace(void *data)
 {
@@ -414,6 +450,7 @@ static void what_does_not_hold_is_said(void **state)
 
 TEST_MAIN(cmocka_unit_test(what_does_not_hold_is_said),
           cmocka_unit_test(what_a_killed_starter_left_is_swept),
+          cmocka_unit_test(names_that_a_dead_process_left_are_taken_again),
           cmocka_unit_test(who_is_in_another_process_namespace_is_not_taken_for_dead),
           cmocka_unit_test(who_joins_is_in_and_what_is_empty_goes),
           cmocka_unit_test(a_process_is_born_in_version_2_and_killed_by_it),

@@ -689,31 +689,28 @@ static void with_a_range_of_its_user_a_command_is_somebody_else(void **state)
 
 /* ---- Ends ---- */
 
-/* Cgroups of this keeper, wherever they are. */
-static int count_cgroups(pid_t keeper)
+/* The cgroups of sandboxes, wherever they are, a line each. */
+static void list_cgroups(struct buf *out_list)
 {
-    char pattern[64];
     char text[4096];
     int ends[2];
-    int count = 0;
     ssize_t got;
     pid_t child;
 
-    snprintf(pattern, sizeof(pattern), "gatehouse-box.%d.*", (int)keeper);
+    buf_clear(out_list);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     child = fork();
     if (child == 0) {
         dup2(ends[1], STDOUT_FILENO);
-        execlp("find", "find", "/sys/fs/cgroup", "-maxdepth", "7", "-name", pattern, NULL);
+        execlp("find", "find", "/sys/fs/cgroup", "-maxdepth", "7", "-name", "gatehouse-box.*",
+               NULL);
         _exit(1);
     }
     close(ends[1]);
     while ((got = read(ends[0], text, sizeof(text))) > 0)
-        for (ssize_t i = 0; i < got; i++)
-            count += text[i] == '\n';
+        assert_int_equal(buf_append(out_list, text, (size_t)got), 0);
     close(ends[0]);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    return count;
 }
 
 /* Waits for the end of a process that is not our child; the room's are, as its subreaper. */
@@ -729,13 +726,32 @@ static void wait_for_end(pid_t pid)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
-enum { SERVED_ROOMS = 3 };
+enum { SERVED_ROOMS = 3, LIST_MAX_BYTES = 1 << 20 };
 
 struct served {
     pid_t service;
     pid_t keeper;
     pid_t rooms[SERVED_ROOMS];
+    struct buf earlier; /* cgroups: an earlier keeper may have had the same number */
 };
+
+/* Cgroups that its keeper has made. */
+static int count_cgroups(const struct served *served)
+{
+    const struct str earlier = buf_view(&served->earlier);
+    cleanup_buf struct buf list = BUF_INIT(LIST_MAX_BYTES);
+    struct str rest;
+    struct str line;
+    char part[64];
+    int count = 0;
+
+    snprintf(part, sizeof(part), "/gatehouse-box.%d.", (int)served->keeper);
+    list_cgroups(&list);
+    rest = buf_view(&list);
+    while (str_cut(&rest, '\n', &line))
+        count += str_find(line, str_from(part)) != SIZE_MAX && str_find(earlier, line) == SIZE_MAX;
+    return count;
+}
 
 /*
  * The other process: it must not fail an assertion, which would go on with the tests in both, nor
@@ -782,6 +798,8 @@ static void start_service(struct served *served)
     int ends[2];
     char byte;
 
+    buf_init(&served->earlier, LIST_MAX_BYTES);
+    list_cgroups(&served->earlier);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     served->service = fork();
     assert_true(served->service >= 0);
@@ -809,7 +827,8 @@ static void nothing_is_left_when_a_service_is_killed(void **state)
     wait_for_end(served.keeper);
     for (int i = 0; i < SERVED_ROOMS; i++)
         wait_for_end(served.rooms[i]);
-    assert_int_equal(count_cgroups(served.keeper), 0);
+    assert_int_equal(count_cgroups(&served), 0);
+    buf_done(&served.earlier);
 }
 
 static void nothing_is_left_when_service_and_keeper_are_killed(void **state)
@@ -827,12 +846,13 @@ static void nothing_is_left_when_service_and_keeper_are_killed(void **state)
     for (int i = 0; i < SERVED_ROOMS; i++)
         wait_for_end(served.rooms[i]);
     /* Starts of rooms remove the cgroups, not all of them. */
-    for (int i = 0; i < PATIENCE_S && (i == 0 || count_cgroups(served.keeper) > 0); i++) {
+    for (int i = 0; i < PATIENCE_S && (i == 0 || count_cgroups(&served) > 0); i++) {
         room = scene_room(&scene, "next", &result);
         scene_expect(&scene, room, "echo fine; sleep 0.2", "fine\n");
         assert_int_equal(scene_delete(&scene, "next"), 0);
     }
-    assert_int_equal(count_cgroups(served.keeper), 0);
+    assert_int_equal(count_cgroups(&served), 0);
+    buf_done(&served.earlier);
 }
 
 static void a_service_is_told_when_its_keeper_dies(void **state)
