@@ -46,12 +46,12 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
                                .type = OPTION_BYTES,
                                .max = INT64_MAX,
                                .help = "memory limit of all processes together, 0 for none "
-                                       "(default: 512MiB for each process)"},
+                                       "(default: 512MiB)"},
     [SANDBOX_OPTION_CPUS] = {.name = "cpus",
                              .type = OPTION_TEXT,
                              .placeholder = "N",
                              .help = "CPU limit in cores, like 2 or 0.5, 0 for none "
-                                     "(default: all cores, at a lower priority)"},
+                                     "(default: 1)"},
     [SANDBOX_OPTION_PIDS] = {.name = "pids",
                              .type = OPTION_INT,
                              .max = 1 << 22,

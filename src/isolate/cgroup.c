@@ -617,6 +617,18 @@ static enum cgroup_hold hold_unasked(const struct cgroup_limits *limits, enum cg
     return value > 0 && can_process_hold(limit) ? CGROUP_BY_DEFAULT : CGROUP_NOT_ASKED;
 }
 
+/* Where our own cgroups are; free it. NULL without memory. */
+static struct where *find_where(void)
+{
+    struct where *where = malloc(sizeof(*where));
+
+    if (where != NULL &&
+        (!read_text_at(AT_FDCWD, "/proc/self/cgroup", where->groups, sizeof(where->groups)) ||
+         !read_text_at(AT_FDCWD, "/proc/self/mountinfo", where->mounts, sizeof(where->mounts))))
+        where->groups[0] = where->mounts[0] = '\0';
+    return where;
+}
+
 int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out_leaf,
                      struct err *err)
 {
@@ -641,14 +653,9 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
             continue;
         }
         if (where == NULL) {
-            where = malloc(sizeof(*where));
+            where = find_where();
             if (where == NULL)
                 return err_set_plain(err, ERR_NO_MEMORY);
-            if (!read_text_at(AT_FDCWD, "/proc/self/cgroup", where->groups,
-                              sizeof(where->groups)) ||
-                !read_text_at(AT_FDCWD, "/proc/self/mountinfo", where->mounts,
-                              sizeof(where->mounts)))
-                where->groups[0] = where->mounts[0] = '\0';
             name_leaf(&leaf);
         }
         if (hold(&leaf, where, limits, (enum cgroup_limit)i))
@@ -657,9 +664,31 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
             leaf.holds[i] =
                 can_process_hold((enum cgroup_limit)i) ? CGROUP_BY_PROCESS : CGROUP_NOT_HELD;
     }
+    leaf.limits_each = leaf.holds[CGROUP_MEMORY] == CGROUP_BY_DEFAULT;
     if (leaf.is_grouped && leaf.dir_count > 0)
         remember_group(&leaf, limits);
     *out_leaf = leaf;
+    return 0;
+}
+
+int cgroup_leaf_extend(const struct cgroup_limits *limits, struct cgroup_leaf *leaf, pid_t first,
+                       struct err *err)
+{
+    const struct cgroup_limits defaults = {.memory_bytes = limits->memory_unasked,
+                                           .cpu_percent = limits->cpu_percent_unasked,
+                                           .processes = limits->processes_unasked};
+    const size_t dirs = leaf->dir_count;
+    cleanup_free struct where *where = find_where();
+
+    if (where == NULL)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    if (dirs == 0)
+        name_leaf(leaf);
+    for (int i = 0; i < CGROUP_LIMITS; i++)
+        if (leaf->holds[i] != CGROUP_BY_GROUP && value_of(&defaults, (enum cgroup_limit)i) > 0 &&
+            hold(leaf, where, &defaults, (enum cgroup_limit)i))
+            leaf->holds[i] = CGROUP_BY_GROUP;
+    cgroup_leaf_take(leaf, dirs, first);
     return 0;
 }
 

@@ -30,11 +30,13 @@ struct cgroup_limits {
     unsigned cpu_percent; /* of one core */
     unsigned processes;
     /*
-     * Defaults if no limit was requested. No cgroup enforces them, since moving a process into one
-     * takes longer than all the rest of a sandbox: the memory is limited for each process. Root's
+     * Defaults if no limit was requested. At first no cgroup enforces them, since moving a process
+     * into one takes longer than all the rest of a sandbox: the memory is limited for each process,
+     * and the CPU not at all. cgroup_leaf_extend() is for those that run for a while. Root's
      * processes, which nothing else counts before Linux 6.14, do get a cgroup.
      */
     uint64_t memory_unasked;
+    unsigned cpu_percent_unasked;
     unsigned processes_unasked;
     /*
      * Where no cgroup limits the processor, commands have a third of the usual weight when programs
@@ -69,8 +71,9 @@ struct cgroup_leaf {
         int join_fd; /* writing "0" moves the writer into it */
         bool is_v2;
     } dirs[CGROUP_MAX_DIRS];
-    bool is_grouped; /* parent_fd is the group of the limits */
-    bool is_born_in; /* the caller was created in those of version 2: cgroup_leaf_fork() */
+    bool is_grouped;  /* parent_fd is the group of the limits */
+    bool is_born_in;  /* the caller was created in those of version 2: cgroup_leaf_fork() */
+    bool limits_each; /* the default of memory, for each process besides */
     char name[CGROUP_NAME_BYTES];
     enum cgroup_hold holds[CGROUP_LIMITS];
 };
@@ -86,6 +89,16 @@ struct cgroup_leaf {
  */
 int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out_leaf,
                      struct err *err);
+
+/*
+ * Has the defaults enforced for all processes together: for a process that has not joined it, and
+ * its descendants. What cannot be enforced so stays as it is.
+ */
+int cgroup_leaf_extend(const struct cgroup_limits *limits, struct cgroup_leaf *leaf, pid_t first,
+                       struct err *err);
+
+/* Moves a process and its descendants into its cgroups from this one on. */
+void cgroup_leaf_take(const struct cgroup_leaf *leaf, size_t first_dir, pid_t first);
 
 /*
  * Removes what killed processes left in the group of the last leaf with one. False while processes

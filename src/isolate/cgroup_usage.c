@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the processes of a cgroup use. */
+/* Which processes a sandbox has, and what they use. */
 #include "isolate/cgroup.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@
 #include "base/streams.h"
 
 enum { STAT_BYTES = 1024, MAX_PROCESSES = 1 << 16, US_PER_SECOND = 1000000 };
-enum { MAX_GENERATIONS = 1024 };
+enum { MAX_GENERATIONS = 1024, MAX_TIMES = 16, MEMBERS_BYTES = 1 << 14 };
 
 /* ---- By the cgroup ---- */
 
@@ -57,7 +57,7 @@ struct process {
     pid_t parent;
     uint64_t ticks;
     uint64_t pages;
-    bool is_counted;
+    bool has_ended;
 };
 
 /* The fields behind the name, which may contain anything: "S 12 ...". */
@@ -79,7 +79,8 @@ static bool read_process(int proc_fd, const char *name, struct process *out_proc
     at = strrchr(text, ')');
     if (at == NULL || strlen(at) < 4)
         return false;
-    *out_process = (struct process){.pid = (pid_t)strtol(name, NULL, 10)};
+    *out_process =
+        (struct process){.pid = (pid_t)strtol(name, NULL, 10), .has_ended = at[2] == 'Z'};
     at += 3;
     for (int i = 1; i < FIELDS; i++) {
         char *end;
@@ -98,63 +99,10 @@ static bool read_process(int proc_fd, const char *name, struct process *out_proc
     return true;
 }
 
-/* All processes of this machine; free it. */
-static struct process *read_processes(size_t *out_count)
-{
-    cleanup_dir DIR *proc = opendir("/proc");
-    struct process *all = NULL;
-    size_t count = 0;
-    size_t room = 0;
-
-    if (proc == NULL)
-        return NULL;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
-    for (const struct dirent *entry; (entry = readdir(proc)) != NULL;) {
-        if (!isdigit((unsigned char)entry->d_name[0]))
-            continue;
-        if (count == room) {
-            struct process *more =
-                room < MAX_PROCESSES ? realloc(all, (room + 256) * sizeof(*all)) : NULL;
-
-            if (more == NULL)
-                break;
-            all = more;
-            room += 256;
-        }
-        if (read_process(dirfd(proc), entry->d_name, &all[count]))
-            count++;
-    }
-    *out_count = count;
-    return all;
-}
-
-/* Orphans become children of the first process, so all are its descendants. */
-static void add_up(pid_t first, struct cgroup_usage *out_usage)
-{
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK);
-    size_t count = 0;
-    cleanup_free struct process *all = read_processes(&count);
-    bool has_more = true;
-
-    while (has_more) {
-        has_more = false;
-        for (size_t i = 0; i < count; i++) {
-            bool is_one = all[i].pid == first;
-
-            for (size_t j = 0; j < count && !is_one; j++)
-                is_one = all[j].is_counted && all[j].pid == all[i].parent;
-            if (all[i].is_counted || !is_one)
-                continue;
-            all[i].is_counted = has_more = true;
-            out_usage->processes++;
-            out_usage->memory_bytes += all[i].pages * page_bytes;
-            out_usage->cpu_us += all[i].ticks * (US_PER_SECOND / ticks_per_second);
-        }
-    }
-}
-
-/* ---- What was written ---- */
+struct processes {
+    struct process *items; /* in the order of their numbers */
+    size_t count;
+};
 
 static int compare_pids(const void *left, const void *right)
 {
@@ -164,10 +112,40 @@ static int compare_pids(const void *left, const void *right)
     return one->pid < other->pid ? -1 : one->pid > other->pid;
 }
 
-struct processes {
-    struct process *items; /* in the order of their numbers */
-    size_t count;
-};
+static void free_processes(struct processes *all)
+{
+    free(all->items);
+}
+
+/* All processes of this machine, as far as there is memory for them. */
+static struct processes read_processes(void)
+{
+    cleanup_dir DIR *proc = opendir("/proc");
+    struct processes all = {0};
+    size_t room = 0;
+
+    if (proc == NULL)
+        return all;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
+    for (const struct dirent *entry; (entry = readdir(proc)) != NULL;) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        if (all.count == room) {
+            struct process *more =
+                room < MAX_PROCESSES ? realloc(all.items, (room + 256) * sizeof(*more)) : NULL;
+
+            if (more == NULL)
+                break;
+            all.items = more;
+            room += 256;
+        }
+        if (read_process(dirfd(proc), entry->d_name, &all.items[all.count]))
+            all.count++;
+    }
+    if (all.count > 0)
+        qsort(all.items, all.count, sizeof(*all.items), compare_pids);
+    return all;
+}
 
 static pid_t parent_of(const struct processes *all, pid_t pid)
 {
@@ -177,6 +155,103 @@ static pid_t parent_of(const struct processes *all, pid_t pid)
 
     return found != NULL ? found->parent : 0;
 }
+
+/* Orphans become children of the first process, so all of a namespace are its descendants. */
+static bool descends_from(const struct processes *all, pid_t pid, pid_t first)
+{
+    for (int i = 0; i < MAX_GENERATIONS && pid > 0 && pid != first; i++)
+        pid = parent_of(all, pid);
+    return pid == first;
+}
+
+static void add_up(pid_t first, struct cgroup_usage *out_usage)
+{
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+    cleanup_with(free_processes) struct processes all = read_processes();
+
+    for (size_t i = 0; i < all.count; i++) {
+        const struct process *one = &all.items[i];
+
+        if (!descends_from(&all, one->pid, first))
+            continue;
+        out_usage->processes++;
+        out_usage->memory_bytes += one->pages * page_bytes;
+        out_usage->cpu_us += one->ticks * (US_PER_SECOND / ticks_per_second);
+    }
+}
+
+/* ---- Moved into a cgroup ---- */
+
+/* Whether the text has a line with just this number. */
+static bool has_line(struct str text, pid_t pid)
+{
+    int64_t number;
+
+    for (struct str line; str_cut(&text, '\n', &line);)
+        if (str_to_int64(line, &number) && number == pid)
+            return true;
+    return false;
+}
+
+/* Which are in the last of its cgroups already, a line each. */
+static void read_members(const struct cgroup_leaf *leaf, char out_text[MEMBERS_BYTES])
+{
+    char path[CGROUP_NAME_BYTES + sizeof("/cgroup.procs")];
+    cleanup_fd int fd = -1;
+    ssize_t got;
+
+    snprintf(path, sizeof(path), "%s/cgroup.procs", leaf->name);
+    fd = openat(leaf->dirs[leaf->dir_count - 1].parent_fd, path, O_RDONLY | O_CLOEXEC);
+    got = fd >= 0 ? read(fd, out_text, MEMBERS_BYTES - 1) : -1;
+    out_text[got > 0 ? got : 0] = '\0';
+}
+
+/*
+ * SAFETY: by number, as the kernel wants it. A number is taken again only after all others have
+ * been, not between two calls.
+ */
+static bool move(const struct cgroup_leaf *leaf, size_t first_dir, pid_t pid)
+{
+    char number[16];
+    const int len = snprintf(number, sizeof(number), "%d", pid);
+    bool is_moved = true;
+
+    for (size_t i = first_dir; i < leaf->dir_count; i++)
+        is_moved = write(leaf->dirs[i].join_fd, number, (size_t)len) == len && is_moved;
+    return is_moved;
+}
+
+/* Whether some were not in it yet. */
+static bool move_all(const struct cgroup_leaf *leaf, size_t first_dir, pid_t first,
+                     bool is_first_time)
+{
+    cleanup_with(free_processes) struct processes all = read_processes();
+    char members[MEMBERS_BYTES];
+    bool has_moved = false;
+
+    read_members(leaf, members);
+    for (size_t i = 0; i < all.count; i++) {
+        const struct process *one = &all.items[i];
+
+        /* Of one that has ended only other threads can be moved. */
+        if ((!one->has_ended || is_first_time) && descends_from(&all, one->pid, first) &&
+            !has_line(str_from(members), one->pid) && move(leaf, first_dir, one->pid))
+            has_moved = true;
+    }
+    return has_moved;
+}
+
+/* Whoever is in it has its new children there: each time fewer are left outside. */
+void cgroup_leaf_take(const struct cgroup_leaf *leaf, size_t first_dir, pid_t first)
+{
+    bool has_moved = first_dir < leaf->dir_count;
+
+    for (int times = 0; times < MAX_TIMES && has_moved; times++)
+        has_moved = move_all(leaf, first_dir, first, times == 0);
+}
+
+/* ---- What was written ---- */
 
 /* The writer that it descends from; or NULL. */
 static struct cgroup_writer *find_writer(const struct processes *all, pid_t pid,
@@ -214,20 +289,16 @@ static uint64_t read_written(pid_t pid)
 
 void cgroup_written(struct cgroup_writer *writers, size_t count)
 {
-    struct processes all = {0};
-    cleanup_free struct process *items = read_processes(&all.count);
+    cleanup_with(free_processes) struct processes all = read_processes();
 
     for (size_t i = 0; i < count; i++)
         writers[i].bytes = 0;
-    if (items == NULL)
-        return;
-    all.items = items;
-    qsort(items, all.count, sizeof(*items), compare_pids);
     for (size_t i = 0; i < all.count; i++) {
-        struct cgroup_writer *writer = find_writer(&all, items[i].pid, writers, count);
+        const pid_t pid = all.items[i].pid;
+        struct cgroup_writer *writer = find_writer(&all, pid, writers, count);
 
         if (writer != NULL)
-            writer->bytes += read_written(items[i].pid);
+            writer->bytes += read_written(pid);
     }
 }
 

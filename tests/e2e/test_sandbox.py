@@ -380,10 +380,11 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
         whole_machine = pathlib.Path("/proc/sys/kernel/pid_max")
         before = whole_machine.read_text()
         _, _, said = self.run_it("-v", "--", "true")
-        self.assertEqual("memory: limited by default" in said, not is_sanitized(), said)
+        has_groups = "memory: limited for all" in said
+        self.assertEqual("memory: limited by default" in said, not is_sanitized() and not has_groups, said)
         release = tuple(int(part) for part in os.uname().release.split(".")[:2])
         if os.geteuid() != 0 or (release >= (6, 14) and os.access(whole_machine, os.W_OK)):
-            self.assertIn("processes: limited by default", said)
+            self.assertRegex(said, "processes: limited (by default|for all processes together)")
         self.assertEqual(whole_machine.read_text(), before)
         if not is_sanitized():
             _, _, said = self.run_it("--", "python3", "-c", "import resource\n"
@@ -404,6 +405,46 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
         for wrong in (["-m", "1000"], ["--pids", "1"]):
             self.assertEqual(self.run_it(*wrong, "--", "true")[0], 125, wrong)
 
+    def test_a_command_that_runs_on_has_these_limits_for_all_its_processes(self):
+        if "memory: limited for all" not in self.run_it("-v", "--", "true")[2]:
+            self.skipTest("no cgroups")
+        # Some were started before, by a process that has ended, and some are started meanwhile.
+        code, out, said = self.run_it("-t", "60s", "--", "python3", "-c", """if True:
+            import glob, os, pathlib, time
+            def start(count):
+                for i in range(count):
+                    if os.fork() == 0:
+                        time.sleep(1000)
+            if os.fork() == 0:
+                start(5)
+                os._exit(0)
+            os.wait()
+            start(5)
+            def is_in(path):
+                try:
+                    return pathlib.Path(path).read_text().count("gatehouse-box.") == 3
+                except OSError:
+                    return True
+            while not is_in("/proc/self/cgroup"):
+                start(1)
+                time.sleep(0.01)
+            while not all(is_in(path) for path in glob.glob("/proc/[0-9]*/cgroup")):
+                time.sleep(0.01)
+            print("all")""")
+        self.assertEqual((code, out), (0, "all\n"), said)
+        # No process has too much, but all together.
+        code, _, said = self.run_it("-t", "60s", "--", "python3", "-c", """if True:
+            import os, pathlib, time
+            while "gatehouse-box." not in pathlib.Path("/proc/self/cgroup").read_text():
+                time.sleep(0.01)
+            for i in range(2):
+                if os.fork() == 0:
+                    held = b"a" * (300 << 20)
+                    time.sleep(1000)
+            exit(os.wait()[1] and 3)""")
+        self.assertEqual(code, 3, said)
+        self.assertIn("killed because memory ran out (--memory)", said)
+
     def test_other_programs_go_first_unless_cores_are_asked_for(self):
         now = os.getpriority(os.PRIO_PROCESS, 0)
         undo = ("import os; print(os.getpriority(os.PRIO_PROCESS, 0))\n"
@@ -411,7 +452,7 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
                 "except OSError: print('refused')")
         _, out, said = self.run_it("-v", "--", "python3", "-c", undo)
         self.assertEqual(out, f"{min(now + 5, 19)}\nrefused\n", said)
-        self.assertIn("cores: not limited, but with a lower priority", said)
+        self.assertRegex(said, "cores: (not limited, but with a lower priority|limited for all processes together)")
         for cores in ("0", "1"):
             _, out, said = self.run_it("--cpus", cores, "--", "python3", "-c", undo)
             self.assertEqual(out, f"{now}\nrefused\n", said)

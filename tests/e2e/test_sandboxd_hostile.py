@@ -180,7 +180,7 @@ class Limits(Hostile):
             self.assertEqual(service.output(service.create(), show), self.run_one(show))
         says = subprocess.run([mcp_client.GATEHOUSE, "sandbox", "run", "--help"], capture_output=True, text=True,
                               check=True).stdout
-        self.assertRegex(says, r"(?s)--memory.*512MiB.*--cpus.*lower priority.*--pids.*256")
+        self.assertRegex(says, r"(?s)--memory.*512MiB.*--cpus.*default: 1\).*--pids.*256")
 
 
 class Inside(Hostile):

@@ -352,6 +352,16 @@ int box_start(struct box *box, const struct box_command *command, struct box_pro
     return start(box, command, false, out_process, err);
 }
 
+int box_limit_together(struct box *box, struct box_process *process, struct err *err)
+{
+    int r = cgroup_leaf_extend(&box->limits, &process->leaf, process->pid, err);
+
+    for (int i = 0; i < CGROUP_LIMITS; i++)
+        if (process->leaf.holds[i] == CGROUP_BY_GROUP)
+            box->holds[i] = CGROUP_BY_GROUP;
+    return r;
+}
+
 int box_signal(const struct box_process *process, int signal_number)
 {
     unsigned char byte = (unsigned char)signal_number;
@@ -394,8 +404,7 @@ void box_read_end(struct box_process *process)
 /* Not well, and perhaps because memory ran out by the default limit. */
 static bool may_have_run_out(const struct box_process *process)
 {
-    return process->leaf.holds[CGROUP_MEMORY] == CGROUP_BY_DEFAULT &&
-           (process->end.is_signal || process->end.value != 0);
+    return process->leaf.limits_each && (process->end.is_signal || process->end.value != 0);
 }
 
 void box_finish(struct box_process *process, struct box_end *out_end)

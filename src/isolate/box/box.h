@@ -167,6 +167,12 @@ int box_start(struct box *box, const struct box_command *command, struct box_pro
               struct err *err);
 
 /*
+ * Has the defaults of its limits enforced for all its processes together, where a cgroup can be
+ * created. Takes longer than starting a sandbox: for a command that has run for a while.
+ */
+int box_limit_together(struct box *box, struct box_process *process, struct err *err);
+
+/*
  * Signals the command's process group; SIGKILL goes to everything in the sandbox or, if the plan is
  * open, to all descendants of the command.
  */

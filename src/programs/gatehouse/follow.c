@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
+enum { LONG_RUN_MS = 50 };
 enum { STANDARD_FDS = 3, CHUNK_BYTES = 4096, DEFAULT_ROWS = 24, DEFAULT_COLUMNS = 80 };
 
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
@@ -26,11 +27,14 @@ struct pipe_of {
 };
 
 struct follow {
+    struct box *box;
     struct box_process *process;
     const struct follow_terminal *terminal;
     struct outputs *outputs;
     int signals;
     int64_t deadline_ms; /* INT64_MAX: none */
+    int64_t
+        limit_at_ms; /* when it has run long enough for box_limit_together(); INT64_MAX: never */
     bool is_timed_out;
     bool reads_typed; /* we are in the foreground, and nothing has closed the terminal */
     bool is_raw;
@@ -179,12 +183,33 @@ static void pass_signal(struct follow *follow)
 
 static int time_left(const struct follow *follow)
 {
+    const int64_t next_ms =
+        follow->limit_at_ms < follow->deadline_ms ? follow->limit_at_ms : follow->deadline_ms;
     int64_t left;
 
-    if (follow->deadline_ms == INT64_MAX)
+    if (next_ms == INT64_MAX)
         return -1;
-    left = follow->deadline_ms - clock_monotonic_ms(&clock_system);
+    left = next_ms - clock_monotonic_ms(&clock_system);
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+/* Even if there is always something else to do: a flood does not buy time. */
+static void keep_time(struct follow *follow)
+{
+    int64_t now_ms;
+
+    if (time_left(follow) != 0)
+        return;
+    now_ms = clock_monotonic_ms(&clock_system);
+    if (now_ms >= follow->deadline_ms) {
+        follow->is_timed_out = true;
+        follow->deadline_ms = INT64_MAX;
+        (void)box_signal(follow->process, SIGKILL);
+    }
+    if (now_ms >= follow->limit_at_ms) {
+        follow->limit_at_ms = INT64_MAX;
+        (void)box_limit_together(follow->box, follow->process, NULL);
+    }
 }
 
 static void watch(struct follow *follow)
@@ -210,12 +235,7 @@ static void watch(struct follow *follow)
 
         if (ready < 0 && errno != EINTR)
             (void)box_signal(process, SIGKILL);
-        /* Even if there is always something else to do: a flood does not buy time. */
-        if (follow->deadline_ms != INT64_MAX && time_left(follow) == 0) {
-            follow->is_timed_out = true;
-            follow->deadline_ms = INT64_MAX;
-            (void)box_signal(process, SIGKILL);
-        }
+        keep_time(follow);
         if (ready <= 0)
             continue;
         if (waits[SIGNALS].revents != 0)
@@ -235,11 +255,17 @@ static void watch(struct follow *follow)
     }
 }
 
-bool follow_box(struct box_process *process, const struct follow_terminal *terminal,
-                struct outputs *outputs, int64_t timeout_ms, struct box_end *out_end)
+bool follow_box(struct box *box, struct box_process *process,
+                const struct follow_terminal *terminal, struct outputs *outputs, int64_t timeout_ms,
+                struct box_end *out_end)
 {
-    struct follow follow = {
-        .process = process, .terminal = terminal, .outputs = outputs, .deadline_ms = INT64_MAX};
+    const int64_t now_ms = clock_monotonic_ms(&clock_system);
+    struct follow follow = {.box = box,
+                            .process = process,
+                            .terminal = terminal,
+                            .outputs = outputs,
+                            .deadline_ms = INT64_MAX,
+                            .limit_at_ms = now_ms + LONG_RUN_MS};
     sigset_t set;
 
     sigemptyset(&set);
@@ -247,7 +273,7 @@ bool follow_box(struct box_process *process, const struct follow_terminal *termi
         sigaddset(&set, passed_signals[i]);
     follow.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (timeout_ms > 0)
-        follow.deadline_ms = checked_add_ms(clock_monotonic_ms(&clock_system), timeout_ms);
+        follow.deadline_ms = checked_add_ms(now_ms, timeout_ms);
     take_keys(&follow);
     watch(&follow);
     drain(&follow);

@@ -28,7 +28,8 @@ int follow_prepare(struct err *err);
 /*
  * Waits for the end; kills the sandbox after timeout_ms (0: no limit), and returns true if it did.
  */
-bool follow_box(struct box_process *process, const struct follow_terminal *terminal,
-                struct outputs *outputs, int64_t timeout_ms, struct box_end *out_end);
+bool follow_box(struct box *box, struct box_process *process,
+                const struct follow_terminal *terminal, struct outputs *outputs, int64_t timeout_ms,
+                struct box_end *out_end);
 
 #endif

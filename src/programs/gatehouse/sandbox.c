@@ -133,6 +133,8 @@ static int read_limits(const struct option_values *values, struct cgroup_limits 
     if (options_source(values, SANDBOX_OPTION_PIDS) == OPTION_UNSET)
         out_limits->processes_unasked = CGROUP_USUAL_PROCESSES;
     out_limits->yields = cores == NULL;
+    if (cores == NULL)
+        out_limits->cpu_percent_unasked = CGROUP_USUAL_CPU_PERCENT;
     return cores != NULL ? sandbox_read_cores(cores, &out_limits->cpu_percent, err) : 0;
 }
 
@@ -152,10 +154,11 @@ static int make_plan(const struct option_values *values, const struct places *pl
     return read_limits(values, &out_plan->limits, err);
 }
 
-static void tell_what_holds(const struct box *box)
+static void tell_what_holds(struct box *box, struct box_process *process)
 {
     cleanup_buf struct buf words = BUF_INIT(WORDS_MAX_BYTES);
 
+    (void)box_limit_together(box, process, NULL); /* now, so as to tell */
     if (box_describe(box, &words) == 0)
         fwrite(words.data, 1, words.len, stderr);
 }
@@ -261,8 +264,8 @@ static int run(struct arena *arena, const struct option_values *values, struct e
     if (r < 0)
         return r;
     if (options_is_on(values, SANDBOX_OPTION_VERBOSE))
-        tell_what_holds(box);
-    is_timed_out = follow_box(&process, &terminal, &outputs,
+        tell_what_holds(box, &process);
+    is_timed_out = follow_box(box, &process, &terminal, &outputs,
                               options_int(values, SANDBOX_OPTION_TIMEOUT), &end);
     tell_why_it_ended(&end, is_timed_out);
     if (outputs.errno_value != 0)

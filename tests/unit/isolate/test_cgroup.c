@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "isolate/cgroup.h"
+#include "isolate/sanitized.h"
 
 static const struct cgroup_limits limits = {
     .memory_bytes = 64 << 20, .cpu_percent = 150, .processes = 10};
@@ -326,6 +327,81 @@ static void remove_leaf(struct cgroup_leaf *leaf)
     cgroup_leaf_remove(leaf);
 }
 
+static bool enter_nothing(const void *data)
+{
+    (void)data;
+    return true;
+}
+
+static int count_members(const struct cgroup_leaf *leaf, size_t dir)
+{
+    char path[CGROUP_NAME_BYTES + sizeof("/cgroup.procs")];
+    char text[4096] = "";
+    cleanup_fd int fd = -1;
+    int count = 0;
+
+    snprintf(path, sizeof(path), "%s/cgroup.procs", leaf->name);
+    fd = openat(leaf->dirs[dir].parent_fd, path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0);
+    for (const char *at = text; *at != '\0'; at++)
+        count += *at == '\n';
+    return count;
+}
+
+static void processes_that_run_already_are_limited_together(void **state)
+{
+    const struct cgroup_limits defaults = {.memory_unasked = 64 << 20,
+                                           .cpu_percent_unasked = 150,
+                                           .processes_unasked = 2 * ATTEMPTS,
+                                           .yields = true};
+    struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
+    int started;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(cgroup_leaf_make(&defaults, &leaf, NULL), 0);
+    pid = start_crowd(enter_nothing, NULL, &started);
+    assert_int_equal(started, ATTEMPTS);
+    assert_int_equal(cgroup_leaf_extend(&defaults, &leaf, pid, NULL), 0);
+    if (leaf.dir_count == 0) {
+        end_crowd(pid);
+        skip_because("cannot create a cgroup");
+    }
+    for (size_t i = 0; i < leaf.dir_count; i++)
+        assert_int_equal(count_members(&leaf, i), 1 + ATTEMPTS);
+    for (int i = 0; i < CGROUP_LIMITS; i++)
+        assert_int_equal(leaf.holds[i], CGROUP_BY_GROUP);
+    assert_int_equal(leaf.limits_each, !ISOLATE_IS_SANITIZED);
+    end_crowd(pid);
+    remove_leaf(&leaf);
+}
+
+static void limits_that_were_asked_for_stay_when_defaults_are_added(void **state)
+{
+    const struct cgroup_limits some = {.processes = ATTEMPTS + 5, .memory_unasked = 64 << 20};
+    struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
+    size_t dirs;
+    int started;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(cgroup_leaf_make(&some, &leaf, NULL), 0);
+    dirs = leaf.dir_count;
+    if (dirs == 0)
+        skip_because("cannot create a cgroup");
+    pid = start_crowd(enter_leaf, &leaf, &started);
+    assert_int_equal(started, ATTEMPTS);
+    assert_int_equal(cgroup_leaf_extend(&some, &leaf, pid, NULL), 0);
+    assert_true(leaf.dir_count >= dirs);
+    for (size_t i = 0; i < leaf.dir_count; i++)
+        assert_int_equal(count_members(&leaf, i), 1 + ATTEMPTS);
+    assert_int_equal(leaf.holds[CGROUP_MEMORY], CGROUP_BY_GROUP);
+    assert_int_equal(leaf.holds[CGROUP_PROCESSES], CGROUP_BY_GROUP);
+    assert_int_equal(leaf.holds[CGROUP_CPU], CGROUP_NOT_ASKED);
+    end_crowd(pid);
+    remove_leaf(&leaf);
+}
+
 static void leaves_of_a_group_share_its_limits(void **state)
 {
     char name[CGROUP_NAME_BYTES];
@@ -454,6 +530,8 @@ TEST_MAIN(cmocka_unit_test(what_does_not_hold_is_said),
           cmocka_unit_test(who_is_in_another_process_namespace_is_not_taken_for_dead),
           cmocka_unit_test(who_joins_is_in_and_what_is_empty_goes),
           cmocka_unit_test(a_process_is_born_in_version_2_and_killed_by_it),
+          cmocka_unit_test(processes_that_run_already_are_limited_together),
+          cmocka_unit_test(limits_that_were_asked_for_stay_when_defaults_are_added),
           cmocka_unit_test(leaves_of_a_group_share_its_limits),
           cmocka_unit_test(processes_in_sandboxes_count_together),
           cmocka_unit_test(half_of_the_user_s_processes_are_left_to_others),
