@@ -49,19 +49,18 @@ static void take_names_again(void *data)
 {
     struct cgroup_leaf first = CGROUP_LEAF_INIT;
     struct cgroup_leaf next = CGROUP_LEAF_INIT;
-    unsigned count;
-    char *at;
-    int end;
+    unsigned long number;
+    const char *count;
+    char *rest;
 
     (void)data;
     expect(cgroup_leaf_make(&limits, &first, NULL) == 0);
     if (first.dir_count == 0)
         _exit(2);
-    memcpy(next.name, first.name, sizeof(next.name));
-    at = strchr(strchr(next.name, '.') + 1, '.');
-    expect(sscanf(at, ".%u%n", &count, &end) == 1);
-    snprintf(at, sizeof(next.name) - (size_t)(at - next.name), ".%u%s", count + 1,
-             first.name + (at - next.name) + end);
+    count = strchr(strchr(first.name, '.') + 1, '.') + 1;
+    number = strtoul(count, &rest, 10);
+    snprintf(next.name, sizeof(next.name), "%.*s%lu%s", (int)(count - first.name), first.name,
+             number + 1, rest);
     for (size_t i = 0; i < first.dir_count; i++)
         expect(mkdirat(first.dirs[i].parent_fd, next.name, 0755) == 0);
     expect(cgroup_leaf_make(&limits, &next, NULL) == 0);
