@@ -233,8 +233,7 @@ int workspace_copies_dir(const char *state_path, char out_path[PATH_MAX], struct
     return 0;
 }
 
-/* As session/state.h finds it; this is for programs that open no session. */
-static int find_state(const char *given, char out_path[PATH_MAX], struct err *err)
+int workspace_find_state(const char *given, char out_path[PATH_MAX], struct err *err)
 {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
@@ -266,7 +265,7 @@ int workspace_copy_path(const char *state_dir, const char *name, char out_path[P
                        "not a name of a workspace: those have up to %d letters, digits, hyphens "
                        "and underscores",
                        WORKSPACE_NAME_BYTES);
-    r = find_state(state_dir, state, err);
+    r = workspace_find_state(state_dir, state, err);
     if (r == 0)
         r = workspace_copies_dir(state, copies, err);
     if (r == 0 && snprintf(out_path, PATH_MAX, "%s/%s", copies, name) >= PATH_MAX)

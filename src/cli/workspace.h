@@ -77,6 +77,10 @@ enum { WORKSPACE_NAME_BYTES = 64 };
 /* Letters, digits, hyphens and underscores, with a letter or digit first. */
 bool workspace_is_name(const char *name);
 
+/* The state directory, given or the default, as session/state.h finds it; this is for programs that
+ * open no session. */
+int workspace_find_state(const char *given, char out_path[PATH_MAX], struct err *err);
+
 /* The folder of all copies that belong to this absolute state directory: beside it, since no agent
  * may see anything in it. */
 int workspace_copies_dir(const char *state_path, char out_path[PATH_MAX], struct err *err);

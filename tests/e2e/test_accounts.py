@@ -88,7 +88,7 @@ class Passwords(Scene):
         self.assertEqual(server.ask("GET", "/api/sign-in")[2], {"passwords": True})
         status, headers, answer = server.sign_in("anna", PASSWORD)
         self.assertEqual((status, answer), (200, {"ok": True}))
-        self.assertRegex(headers["Set-Cookie"], r"^gatehouse_session=\w+; Path=/; Max-Age=\d+; "
+        self.assertRegex(headers["Set-Cookie"], r"^gatehouse_session_\d+=\w+; Path=/; Max-Age=\d+; "
                                                 r"HttpOnly; SameSite=Strict$")
         user = {"Cookie": headers["Set-Cookie"].split(";")[0]}
         self.assertEqual(server.ask("GET", "/api/state", None, user)[2]["user"],

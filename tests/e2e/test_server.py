@@ -252,7 +252,7 @@ class Pages(Scene):
         self.assertEqual(server.ask("GET", "/login?token=login_x")[0], 403)
         status, headers, _ = server.ask("GET", link)
         self.assertEqual((status, headers["Location"]), (303, "/"))
-        self.assertRegex(headers["Set-Cookie"], r"^gatehouse_session=\w+; Path=/; Max-Age=\d+; "
+        self.assertRegex(headers["Set-Cookie"], r"^gatehouse_session_\d+=\w+; Path=/; Max-Age=\d+; "
                                                 r"HttpOnly; SameSite=Strict$")
         status, headers, _ = server.ask("GET", link)
         self.assertEqual((status, headers["Set-Cookie"]), (403, None))

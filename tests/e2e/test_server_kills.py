@@ -94,7 +94,7 @@ class Pairer(threading.Thread):
     def __init__(self, test, server, user):
         super().__init__()
         self.test, self.server, self.user = test, server, user
-        self.browser = {"Cookie": server_state.cookie(user), **OURS}
+        self.browser = {"Cookie": server_state.cookie(user, server.port), **OURS}
         self.start()
 
     def init(self, key):

@@ -75,7 +75,7 @@ class Soak(unittest.TestCase):
     def pair_daemons(self, server):
         for user in self.real:
             status, _, reply = server.ask("POST", N8N + "create-link", {},
-                                          {"Cookie": server_state.cookie(user), **OURS})
+                                          {"Cookie": server_state.cookie(user, server.port), **OURS})
             self.assertEqual(status, 200, reply)
             self.start_daemon(user, [server.url, reply["data"]["token"]])
 
@@ -83,7 +83,7 @@ class Soak(unittest.TestCase):
         deadline = time.monotonic() + PATIENCE
         for user in self.real:
             while not server.ask("GET", N8N + "status", headers={
-                    "Cookie": server_state.cookie(user)})[2]["data"]["connected"]:
+                    "Cookie": server_state.cookie(user, server.port)})[2]["data"]["connected"]:
                 self.assertLess(time.monotonic(), deadline, "a real daemon does not come")
                 time.sleep(0.05)
 

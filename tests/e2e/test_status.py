@@ -154,10 +154,11 @@ class Status(unittest.TestCase):
                 "Folder: /srv/work\n"
                 f"Ctrl-C in its terminal stops it, and so does 'kill {process.pid}'.\n")
             self.assertEqual(json.loads(self.ask("--json").stdout)["command"], "up")
-            second = subprocess.run([GATEHOUSE, "up", self.runtime], env=self.environment(), text=True,
+            second = subprocess.run([GATEHOUSE, "up", "--port", "7654", self.runtime], env=self.environment(), text=True,
                                     stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
             self.assertEqual((second.returncode, second.stdout), (1, ""))
-            for words in ("already running at http://127.0.0.1:7654, for '/srv/work'", f"kill {process.pid}", "--port"):
+            for words in ("already running at http://127.0.0.1:7654, for '/srv/work'", f"kill {process.pid}",
+                          "leave out --port"):
                 self.assertIn(words, second.stderr)
 
     def test_names_that_are_no_daemons_are_left_out(self):

@@ -22,8 +22,9 @@ def digest(prefix, number):
     return hashlib.sha256(f"{prefix}_{number:032}".encode()).digest()
 
 
-def cookie(number):
-    return f"gatehouse_session=ghses_{number:032}"
+def cookie(number, port):
+    """For the server at this port, which is part of the name."""
+    return f"gatehouse_session_{port}=ghses_{number:032}"
 
 
 def insert(database, table, rows):

@@ -218,10 +218,10 @@ static bool is_at(const struct answer *answer, const char *address)
     char url[URL_BYTES];
 
     snprintf(url, sizeof(url), "http://%s", address);
-    return is_up(answer) && str_eq_c(answer->server, url);
+    return str_eq_c(answer->server, url);
 }
 
-int status_refuse_second(const char *address, struct err *err)
+int status_refuse_second(const char *address, const char *folder, struct err *err)
 {
     uint16_t ports[DAEMON_QUERY_MAX_PORTS];
     size_t count = daemon_query_ports(ports);
@@ -231,12 +231,13 @@ int status_refuse_second(const char *address, struct err *err)
         cleanup_buf struct buf bytes = BUF_INIT(ANSWER_MAX_BYTES);
         struct answer answer = {0};
 
-        if (ask(ports[i], SHORT_WAIT_S, &arena, &bytes, &answer, NULL) == 0 &&
-            is_at(&answer, address))
+        if (ask(ports[i], SHORT_WAIT_S, &arena, &bytes, &answer, NULL) == 0 && is_up(&answer) &&
+            (address != NULL ? is_at(&answer, address) : str_eq_c(answer.dir, folder)))
             return err_set(err, ERR_ALREADY_EXISTS,
-                           "it is already running at http://%s, for '%.*s': use that, or stop it "
-                           "('kill %d'), or give this one a --port and a --state-dir of its own",
-                           address, STR_ARG(answer.dir), (int)answer.pid);
+                           "it is already running at %.*s, for '%.*s': use that, or stop it "
+                           "('kill %d')%s",
+                           STR_ARG(answer.server), STR_ARG(answer.dir), (int)answer.pid,
+                           address != NULL ? ", or leave out --port and --listen" : "");
     }
     return 0;
 }

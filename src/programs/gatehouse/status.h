@@ -18,7 +18,10 @@
  */
 int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err);
 
-/* ERR_ALREADY_EXISTS, with a message, if `gatehouse up` runs at this address ("127.0.0.1:7654"). */
-int status_refuse_second(const char *address, struct err *err);
+/*
+ * ERR_ALREADY_EXISTS, with a message, if `gatehouse up` runs at this address ("127.0.0.1:7654"); or
+ * for this folder, if the address is NULL.
+ */
+int status_refuse_second(const char *address, const char *folder, struct err *err);
 
 #endif

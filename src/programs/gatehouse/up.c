@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,11 +21,10 @@
 #include "cli/status.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/start.h"
-#include "programs/gatehouse/status.h"
+#include "programs/gatehouse/upplace.h"
 
 enum {
     KEY_CHARS = 40,
-    ADDRESS_BYTES = 256,
     MAX_WORDS = 24,
     LINE_BYTES = 4096,
     EXIT_FAILED = 1,
@@ -38,7 +36,8 @@ const struct option up_options[UP_OPTIONS] = {
                         .min = 1,
                         .max = 65535,
                         .fallback = "7654",
-                        .help = "port of the page and of /mcp on this machine"},
+                        .help = "port of the page and of /mcp on this machine; if that is taken "
+                                "and this option is not given, the folder gets another"},
     [UP_OPTION_LISTEN] = {.name = "listen",
                           .type = OPTION_TEXT,
                           .placeholder = "ADDRESS",
@@ -50,7 +49,8 @@ const struct option up_options[UP_OPTIONS] = {
     [UP_OPTION_STATE_DIR] = {.name = "state-dir",
                              .type = OPTION_DIR,
                              .help = "directory of keys, logins and the audit log (default: "
-                                     "~/.local/state/gatehouse)"},
+                                     "~/.local/state/gatehouse; there a second folder has keys "
+                                     "and logins of its own)"},
 };
 
 const struct option_argument up_arguments[UP_ARGUMENTS] = {
@@ -210,33 +210,6 @@ static int wait_for_both(struct children *children, const sigset_t *before)
     return first < 0 ? EXIT_FAILED : first;
 }
 
-/* Before anything starts: the daemon would say so after the address. */
-static int check_folder(const char *folder, struct err *err)
-{
-    char inside[PATH_MAX + 2]; /* only a directory has this */
-
-    snprintf(inside, sizeof(inside), "%s/.", folder);
-    return access(inside, R_OK | X_OK) == 0
-               ? 0
-               : err_set(err, err_from_errno(errno), "cannot use the folder '%s': %s", folder,
-                         err_errno_text(errno));
-}
-
-static int choose_address(const struct option_values *values, char out_address[ADDRESS_BYTES],
-                          struct err *err)
-{
-    const char *listen = options_text(values, UP_OPTION_LISTEN);
-
-    if (listen != NULL && options_source(values, UP_OPTION_PORT) == OPTION_FLAG)
-        return err_set(err, ERR_INVALID_OPTION, "use either --port or --listen");
-    if (listen != NULL)
-        snprintf(out_address, ADDRESS_BYTES, "%s", listen);
-    else
-        snprintf(out_address, ADDRESS_BYTES, "127.0.0.1:%d",
-                 (int)options_int(values, UP_OPTION_PORT));
-    return status_refuse_second(out_address, err);
-}
-
 /* Settings of a server for others may be in the environment; that one shows no copies. */
 static bool is_for_us_only(void)
 {
@@ -249,60 +222,72 @@ static bool is_for_us_only(void)
     return true;
 }
 
+/* The server alone has a state of the folder's own: audit log, copies and rules are the user's. */
+static int start_server(const struct upplace *place, int out_fd, struct children *children,
+                        struct err *err)
+{
+    const char *words[MAX_WORDS] = {"serve", "--listen", place->listen};
+    size_t count = 3;
+
+    if (is_for_us_only())
+        words[count++] = "--copies";
+    if (place->state[0] != '\0') {
+        words[count++] = "--state-dir";
+        words[count++] = place->server_state[0] != '\0' ? place->server_state : place->state;
+    }
+    if (place->server_state[0] != '\0' && setenv(SERVE_COPIES_STATE_ENV, place->state, 1) < 0)
+        return err_set_plain(err, ERR_NO_MEMORY);
+    children->server = start_child(SERVE_PROGRAM, words, out_fd);
+    return 0;
+}
+
+static pid_t start_daemon(const struct option_values *values, const struct upplace *place,
+                          const char *url)
+{
+    const char *words[MAX_WORDS] = {STATUS_NAME_OF_UP, /* so that 'gatehouse status' says so */
+                                    url,
+                                    "--dir",
+                                    place->folder,
+                                    "--auto-confirm",
+                                    "--non-interactive",
+                                    "--permission-confirmation",
+                                    "instance",
+                                    "--log-level",
+                                    "warn",
+                                    "--port",
+                                    "0"};
+    size_t count = 12;
+
+    if (!options_is_on(values, UP_OPTION_READ_ONLY)) {
+        words[count++] = "--filesystem-write-access";
+        words[count++] = "--permission-shell";
+        words[count++] = "ask";
+    }
+    if (place->state[0] != '\0') {
+        words[count++] = "--state-dir";
+        words[count++] = place->state;
+    }
+    return start_child(CONNECT_PROGRAM, words, -1);
+}
+
 static int start_both(const struct option_values *values, const sigset_t *before,
                       struct children *children, struct err *err)
 {
-    const char *directory = options_argument(values, UP_ARGUMENT_DIR);
-    const char *state = options_text(values, UP_OPTION_STATE_DIR);
-    char listen[ADDRESS_BYTES];
-    char folder[PATH_MAX];
-    char state_path[PATH_MAX];
+    struct upplace place;
     char url[LINE_BYTES];
-    const char *server[MAX_WORDS] = {"serve", "--listen", listen};
-    size_t server_count = 3;
-    const char *daemon[MAX_WORDS] = {STATUS_NAME_OF_UP, /* so that 'gatehouse status' says so */
-                                     url,
-                                     "--dir",
-                                     folder,
-                                     "--auto-confirm",
-                                     "--non-interactive",
-                                     "--permission-confirmation",
-                                     "instance",
-                                     "--log-level",
-                                     "warn",
-                                     "--port",
-                                     "0"};
-    size_t count = 12;
     int pipe_fds[2];
-    int r = start_absolute(directory != NULL ? directory : ".", folder, err);
+    int r = upplace_choose(values, &place, err);
 
-    if (r == 0)
-        r = check_folder(folder, err);
-    if (r == 0 && state != NULL)
-        r = start_absolute(state, state_path, err);
-    if (r == 0)
-        r = choose_address(values, listen, err);
     if (r == 0 && pipe2(pipe_fds, O_CLOEXEC) < 0)
         r = err_set_plain(err, ERR_NO_MEMORY);
     if (r < 0)
         return r;
-    if (!options_is_on(values, UP_OPTION_READ_ONLY)) {
-        daemon[count++] = "--filesystem-write-access";
-        daemon[count++] = "--permission-shell";
-        daemon[count++] = "ask";
-    }
-    if (is_for_us_only())
-        server[server_count++] = "--copies";
-    if (state != NULL) {
-        server[server_count++] = daemon[count++] = "--state-dir";
-        server[server_count++] = daemon[count++] = state_path;
-    }
-    children->server = start_child(SERVE_PROGRAM, server, pipe_fds[1]);
+    r = start_server(&place, pipe_fds[1], children, err);
     close(pipe_fds[1]);
     children->output = pipe_fds[0];
-    if (children->server > 0 && read_address(pipe_fds[0], folder, before, url))
-        children->daemon = start_child(CONNECT_PROGRAM, daemon, -1);
-    return 0;
+    if (children->server > 0 && read_address(pipe_fds[0], place.folder, before, url))
+        children->daemon = start_daemon(values, &place, url);
+    return r;
 }
 
 static int run(const struct option_values *values, struct err *err)

@@ -27,6 +27,7 @@ enum {
 int copiesapi_start(const struct option_values *values, bool is_for_all, const char *state_path,
                     struct errand **out_errand, struct err *err)
 {
+    const char *users = getenv(SERVE_COPIES_STATE_ENV);
     char state_dir[PATH_MAX];
     const char *const words[] = {WORKSPACE_PROGRAM, WORKSPACE_PAGE_WORD, "--state-dir", state_dir,
                                  NULL};
@@ -47,8 +48,9 @@ int copiesapi_start(const struct option_values *values, bool is_for_all, const c
                        "address of this machine in --listen, and no --public-url and "
                        "--trusted-proxy");
     /* The user's, which has the server's in it. */
-    snprintf(state_dir, sizeof(state_dir), "%s", state_path);
-    *strrchr(state_dir, '/') = '\0';
+    snprintf(state_dir, sizeof(state_dir), "%s", users != NULL ? users : state_path);
+    if (users == NULL)
+        *strrchr(state_dir, '/') = '\0';
     return errand_start(&config, out_errand, err);
 }
 

@@ -716,6 +716,7 @@ static int make_parts(struct front *front)
                         .store = config->store,
                         .audit = config->audit,
                         .proxies = config->proxies,
+                        .port = front->policy.port,
                         .is_secure = str_starts_with(str_from(front->url), STR("https://"))};
     front->oauth = (struct oauth){.loop = config->loop,
                                   .store = config->store,

@@ -25,6 +25,10 @@ enum {
 
 int logins_init(struct logins *logins)
 {
+    if (logins->is_secure)
+        snprintf(logins->cookie, sizeof(logins->cookie), "%s", LOGINS_SECURE_COOKIE);
+    else
+        snprintf(logins->cookie, sizeof(logins->cookie), "%s_%u", LOGINS_COOKIE, logins->port);
     logins->names = throttle_new(NAME_TRIES, NAME_INTERVAL_MS);
     logins->addresses = throttle_new(ADDRESS_TRIES, ADDRESS_INTERVAL_MS);
     logins->keys = throttle_new(KEY_TRIES, KEY_INTERVAL_MS);
@@ -94,8 +98,7 @@ void logins_refuse_for_now(struct exchange *exchange, int64_t wait_ms)
 /* The value of our cookie; empty without one, or with several. */
 static struct str cookie_of(const struct logins *logins, const struct http_request *request)
 {
-    const struct str name =
-        logins->is_secure ? STR(LOGINS_SECURE_COOKIE "=") : STR(LOGINS_COOKIE "=");
+    const struct str name = str_from(logins->cookie);
     struct str found = STR_EMPTY;
 
     for (size_t i = 0; i < request->header_count; i++) {
@@ -106,11 +109,11 @@ static struct str cookie_of(const struct logins *logins, const struct http_reque
             continue;
         while (str_cut(&field.value, ';', &part)) {
             part = str_trim(part);
-            if (!str_starts_with(part, name))
+            if (!str_starts_with(part, name) || part.len == name.len || part.ptr[name.len] != '=')
                 continue;
             if (found.len > 0)
                 return STR_EMPTY;
-            found = str_slice(part, name.len, part.len);
+            found = str_slice(part, name.len + 1, part.len);
         }
     }
     return found.len <= MAX_COOKIE_CHARS ? found : STR_EMPTY;
@@ -237,11 +240,7 @@ void logins_note(struct logins *logins, const struct exchange *exchange, int64_t
 
 void logins_leave(struct logins *logins, struct exchange *exchange)
 {
-    const struct http_field field = {
-        STR("Set-Cookie"),
-        logins->is_secure
-            ? STR(LOGINS_SECURE_COOKIE "=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure")
-            : STR(LOGINS_COOKIE "=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")};
+    char cookie[LOGINS_COOKIE_BYTES + 80];
     struct logins_who who;
     int r = logins_who(logins, exchange, &who);
 
@@ -252,7 +251,10 @@ void logins_leave(struct logins *logins, struct exchange *exchange)
     store_end_login(logins->store, who.user, who.login, NULL, NULL);
     logins_note(logins, exchange, who.user,
                 (struct serveraudit_note){.operation = AUTHORITY_OP_SIGN_OUT, .how = "page"});
-    answer_json_with(exchange, 200, field, STR("{\"ok\":true}"));
+    snprintf(cookie, sizeof(cookie), "%s=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict%s",
+             logins->cookie, logins->is_secure ? "; Secure" : "");
+    answer_json_with(exchange, 200, (struct http_field){STR("Set-Cookie"), str_from(cookie)},
+                     STR("{\"ok\":true}"));
 }
 
 struct listing {

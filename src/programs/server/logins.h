@@ -22,18 +22,23 @@ enum { LOGINS_MAX_BODY_BYTES = 4 << 10 };
 
 /*
  * Under https with the prefix by which a browser refuses one that another host, a parent domain or
- * a page without TLS wants to set. Cookies know no ports, see docs/internals/server.md.
+ * a page without TLS wants to set. Cookies know no ports, see docs/internals/server.md: without TLS
+ * the name has ours, so that logging in at one server of this machine does not end it at another.
  */
 #define LOGINS_COOKIE        "gatehouse_session"
 #define LOGINS_SECURE_COOKIE "__Host-" LOGINS_COOKIE
 #define LOGINS_HEADER        "X-Gatehouse-Request"
+
+enum { LOGINS_COOKIE_BYTES = 40 };
 
 struct logins {
     struct loop *loop;
     struct store *store;
     struct serveraudit *audit;
     const struct trusted_proxies *proxies;
+    uint16_t port;
     bool is_secure; /* the public URL is https */
+    char cookie[LOGINS_COOKIE_BYTES];
     struct worker_pool *pool;
     struct throttle *names;     /* attempts with passwords, by user */
     struct throttle *addresses; /* the same by address */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/options/options.h"
+#include "base/printable.h"
 #include "base/secret.h"
 #include "cli/certificate.h"
 #include "cli/runner.h"
@@ -189,7 +190,23 @@ static int tell_owner(struct program *program, struct err *err)
     return r;
 }
 
-static int tell(struct program *program, struct err *err)
+/* The command that finds this server's keys. */
+static void tell_keys(const struct option_values *values)
+{
+    const char *state = options_text(values, SERVE_OPTION_STATE_DIR);
+    char shown[PATH_MAX + PRINTABLE_CUT_BYTES];
+
+    if (state == NULL || options_source(values, SERVE_OPTION_STATE_DIR) != OPTION_FLAG) {
+        printf("Each agent needs a key, from the page or from 'gatehouse agent add NAME'.\n");
+        return;
+    }
+    printable_cut(str_from(state), PRINTABLE_LINE, shown, PATH_MAX);
+    printf("Each agent needs a key, from the page or from\n"
+           "    gatehouse agent --state-dir \"%s\" add NAME\n",
+           shown);
+}
+
+static int tell(struct program *program, const struct option_values *values, struct err *err)
 {
     const char *url = front_url(program->front);
     bool has_header = program->proxies.header.len > 0;
@@ -202,9 +219,8 @@ static int tell(struct program *program, struct err *err)
         printf("Nobody can sign in yet. Add an account: gatehouse user add NAME\n");
     else
         r = tell_owner(program, err);
-    printf("Each agent needs a key, from the page or from 'gatehouse agent add NAME'.\n"
-           "Agents use %s/mcp\n",
-           url);
+    tell_keys(values);
+    printf("Agents use %s/mcp\n", url);
     return r == 0 && fflush(stdout) != 0 ? err_set(err, ERR_IO, "cannot print the address") : r;
 }
 
@@ -237,7 +253,7 @@ static int serve(struct program *program, const struct option_values *values, st
     program->listen_fd = -1;
     r = front_new(&config, fd, &program->front, err);
     if (r == 0)
-        r = tell(program, err);
+        r = tell(program, values, err);
     for (size_t i = 0; r == 0 && i < array_size(signals); i++) {
         r = signal_watch_new(program->loop, signals[i], on_signal, program, &program->watches[i]);
         if (r < 0)

@@ -137,9 +137,8 @@ static void sign_in(struct signin *signin)
     rand_token(secret + 6, LOGINS_TOKEN_CHARS);
     sha256_of(str_from(secret), digest);
     snprintf(signin->cookie, sizeof(signin->cookie),
-             "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
-             logins->is_secure ? LOGINS_SECURE_COOKIE : LOGINS_COOKIE, secret, COOKIE_SECONDS,
-             logins->is_secure ? "; Secure" : "");
+             "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s", logins->cookie, secret,
+             COOKIE_SECONDS, logins->is_secure ? "; Secure" : "");
     secret_wipe(secret, sizeof(secret));
     store_add_login(logins->store, digest, &signin->login,
                     signin->password[0] != '\0' ? signin->password : NULL, on_signed_in, signin);

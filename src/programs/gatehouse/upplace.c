@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/gatehouse/upplace.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "cli/workspace.h"
+#include "programs/gatehouse/start.h"
+#include "programs/gatehouse/status.h"
+#include "programs/gatehouse/up.h"
+
+enum {
+    FIRST_PORT = 17654, /* of folders' own; below those that the kernel gives away */
+    PORTS = 1000,
+    NAME_CHARS = 32, /* of a folder, in that of its state */
+};
+
+/* Its one true name, so that it is recognised. Before anything starts: the daemon would say after
+ * the address that it is not there. */
+static int find_folder(const char *given, char out_folder[PATH_MAX], struct err *err)
+{
+    char named[PATH_MAX];
+    char inside[PATH_MAX + 2]; /* only a directory has this */
+    int r = start_absolute(given, named, err);
+
+    if (r < 0)
+        return r;
+    snprintf(inside, sizeof(inside), "%s/.", named);
+    return access(inside, R_OK | X_OK) == 0 && realpath(named, out_folder) != NULL
+               ? 0
+               : err_set(err, err_from_errno(errno), "cannot use the folder '%s': %s", named,
+                         err_errno_text(errno));
+}
+
+/* As the server and the daemon find it. */
+static int find_state(char out_state[PATH_MAX], struct err *err)
+{
+    const char *given = getenv("GATEHOUSE_STATE_DIR");
+
+    return workspace_find_state(given != NULL && given[0] != '\0' ? given : NULL, out_state, err);
+}
+
+/* "up-project-1f2e3d4c", below the usual directory, which agents never see. */
+static int name_own_state(const char *state, const char *folder, const unsigned char *digest,
+                          char out_path[PATH_MAX], struct err *err)
+{
+    const char *last = strrchr(folder, '/') + 1;
+    char name[NAME_CHARS + 1];
+    size_t len = 0;
+
+    for (; len < NAME_CHARS && last[len] != '\0'; len++) {
+        bool is_plain = (last[len] >= 'a' && last[len] <= 'z') ||
+                        (last[len] >= 'A' && last[len] <= 'Z') ||
+                        (last[len] >= '0' && last[len] <= '9');
+
+        name[len] = '-';
+        if (is_plain)
+            name[len] = last[len];
+    }
+    name[len] = '\0';
+    return snprintf(out_path, PATH_MAX, "%s/up-%s-%02x%02x%02x%02x", state, name, digest[0],
+                    digest[1], digest[2], digest[3]) < PATH_MAX
+               ? 0
+               : err_set(err, ERR_INVALID_PATH, "the state directory's path is too long");
+}
+
+static bool is_free(int port)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    cleanup_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+
+    /* As the server does it: connections that have ended do not count. */
+    return fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+           bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0;
+}
+
+/* The same with each start, as long as nobody else takes it. */
+static int own_port(const unsigned char *digest)
+{
+    int start = (digest[4] << 8 | digest[5]) % PORTS;
+
+    for (int i = 0; i < PORTS; i++)
+        if (is_free(FIRST_PORT + (start + i) % PORTS))
+            return FIRST_PORT + (start + i) % PORTS;
+    return FIRST_PORT + start;
+}
+
+/* A folder that had keys and logins of its own keeps them, and its address: agents know both. */
+static int choose_state(const unsigned char *digest, bool is_taken, struct upplace *place,
+                        struct err *err)
+{
+    char usual[PATH_MAX];
+    char own[PATH_MAX];
+    int r = find_state(usual, err);
+
+    if (r == 0)
+        r = name_own_state(usual, place->folder, digest, own, err);
+    if (r < 0 || (!is_taken && access(own, F_OK) < 0))
+        return r;
+    snprintf(place->state, sizeof(place->state), "%s", usual);
+    snprintf(place->server_state, sizeof(place->server_state), "%s", own);
+    return 0;
+}
+
+/* Without an address: the usual one, if nobody has it. */
+static int choose_free(int port, const char *state, struct upplace *place, struct err *err)
+{
+    bool is_taken = !is_free(port);
+    unsigned char digest[SHA256_BYTES];
+    int r = 0;
+
+    sha256_of(str_from(place->folder), digest);
+    if (state == NULL)
+        r = choose_state(digest, is_taken, place, err);
+    if (is_taken || place->server_state[0] != '\0')
+        port = own_port(digest);
+    snprintf(place->listen, sizeof(place->listen), "127.0.0.1:%d", port);
+    return r;
+}
+
+int upplace_choose(const struct option_values *values, struct upplace *out_place, struct err *err)
+{
+    const char *folder = options_argument(values, UP_ARGUMENT_DIR);
+    const char *state = options_text(values, UP_OPTION_STATE_DIR);
+    const char *address = options_text(values, UP_OPTION_LISTEN);
+    bool has_port = options_source(values, UP_OPTION_PORT) == OPTION_FLAG;
+    int port = (int)options_int(values, UP_OPTION_PORT);
+    struct upplace place = {.state = ""};
+    int r = find_folder(folder != NULL ? folder : ".", place.folder, err);
+
+    if (r == 0 && address != NULL && has_port)
+        r = err_set(err, ERR_INVALID_OPTION, "use either --port or --listen");
+    if (r == 0 && state != NULL)
+        r = start_absolute(state, place.state, err);
+    if (r < 0)
+        return r;
+    if (address != NULL)
+        snprintf(place.listen, sizeof(place.listen), "%s", address);
+    else
+        snprintf(place.listen, sizeof(place.listen), "127.0.0.1:%d", port);
+    if (address != NULL || has_port)
+        r = status_refuse_second(place.listen, NULL, err);
+    else if (state == NULL)
+        r = status_refuse_second(NULL, place.folder, err);
+    if (r == 0 && address == NULL && !has_port)
+        r = choose_free(port, state, &place, err);
+    if (r == 0)
+        *out_place = place;
+    return r;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where `gatehouse up` serves a folder: at the usual address with the usual state; or, while those
+ * are taken, at an address and with keys and logins of the folder's own, which it then keeps.
+ */
+#ifndef PROGRAMS_GATEHOUSE_UPPLACE_H
+#define PROGRAMS_GATEHOUSE_UPPLACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/options/options.h"
+
+enum { UPPLACE_ADDRESS_BYTES = 256 };
+
+struct upplace {
+    char folder[PATH_MAX];
+    char listen[UPPLACE_ADDRESS_BYTES];
+    char state[PATH_MAX];        /* empty: the usual */
+    char server_state[PATH_MAX]; /* of the folder's own; empty: as `state` */
+};
+
+/* The values are those of up.h. */
+int upplace_choose(const struct option_values *values, struct upplace *out_place, struct err *err);
+
+#endif

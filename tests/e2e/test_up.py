@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""`gatehouse up` for several folders at once, in a network of its own, since the usual port is a fixed one.
+
+Arguments: gatehouse.
+"""
+import http.cookiejar
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+sys.dont_write_bytecode = True  # not into the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import own_network
+from patience import PATIENCE
+
+GATEHOUSE = pathlib.Path(sys.argv[1]).resolve()
+USUAL = "http://127.0.0.1:7654"
+
+
+class Up:
+    """A running one, up to its last line of the start."""
+
+    def __init__(self, test, *words):
+        self.process = subprocess.Popen(
+            [GATEHOUSE, "up", *words], env=test.environment, cwd=test.room, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        test.addCleanup(self.end)
+        self.said = ""
+        for line in self.process.stdout:
+            self.said += line
+            if line.startswith("Agents use"):
+                break
+        found = re.search(r"running at (\S+) for (.*)\n", self.said)
+        test.assertIsNotNone(found, self.said)
+        self.page, self.folder = found.groups()
+
+    def end(self, signum=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(signum)
+        self.said += self.process.stdout.read() if not self.process.stdout.closed else ""
+        self.process.stdout.close()
+        return self.process.wait(PATIENCE)
+
+
+@unittest.skipUnless(own_network.INSIDE in os.environ, "a network of its own is not allowed here")
+class SeveralFolders(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.room = pathlib.Path(place.name).resolve()
+        for name in ("home", "run", "alpha", "beta"):
+            (self.room / name).mkdir(mode=0o700)
+        self.state = self.room / "home/.local/state/gatehouse"
+        kept = {key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")}
+        self.environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.room / "home"),
+                            "XDG_RUNTIME_DIR": str(self.room / "run"), **kept}
+        # Like a browser, it has one jar for all ports.
+        self.browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+
+    def run_it(self, *words):
+        return subprocess.run([GATEHOUSE, *words], env=self.environment, cwd=self.room, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+
+    def wait_for_daemons(self, *folders):
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            told = [json.loads(line) for line in self.run_it("status", "--json").stdout.splitlines()]
+            if {one["dir"] for one in told if one["connected"]} == {str(self.room / folder) for folder in folders}:
+                return
+            self.assertLess(time.monotonic(), deadline, told)
+
+    def log_in(self, up):
+        self.browser.open(re.search(r"http://\S+/login\S+", up.said)[0], timeout=PATIENCE).close()
+
+    def ask(self, up, path):
+        with self.browser.open(up.page + path, timeout=PATIENCE) as answer:
+            return json.load(answer)
+
+    def test_a_second_folder_gets_an_address_keys_and_logins_of_its_own(self):
+        first, second = Up(self, "alpha"), Up(self, "beta")
+        self.assertEqual((first.page, first.folder), (USUAL, str(self.room / "alpha")))
+        self.assertNotEqual(second.page, USUAL)
+        self.assertEqual(second.folder, str(self.room / "beta"))
+        self.wait_for_daemons("alpha", "beta")
+        self.log_in(first)
+        self.log_in(second)
+        for up in (first, second):
+            self.assertTrue(self.ask(up, "/api/state")["status"]["connected"])
+        # What each says about keys is true.
+        state, = re.findall(r'gatehouse agent --state-dir "(.*)" add NAME', second.said)
+        self.assertEqual(self.run_it("agent", "--state-dir", state, "add", "helper").returncode, 0)
+        self.assertIn("helper", self.run_it("agent", "--state-dir", state, "list").stdout)
+        self.assertNotIn("helper", self.run_it("agent", "list").stdout)
+        self.assertEqual((first.end(), second.end()), (0, 0))
+
+    def test_copies_and_the_audit_log_are_the_users_own(self):
+        Up(self, "alpha")
+        second = Up(self, "beta")
+        self.wait_for_daemons("alpha", "beta")
+        (self.room / "beta/file").write_text("text")
+        made = self.run_it("workspace", "new", "--name", "tried", "beta")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.log_in(second)
+        self.assertEqual([copy["name"] for copy in self.ask(second, "/api/copies")["copies"]], ["tried"])
+        self.assertEqual([path.name for path in (self.state / second_state(second)).iterdir()], ["server"])
+
+    def test_a_folder_keeps_what_it_got(self):
+        first, second = Up(self, "alpha"), Up(self, "beta")
+        page = second.page
+        self.log_in(second)
+        self.assertEqual((first.end(), second.end()), (0, 0))
+        again = Up(self, "alpha/../beta/")
+        self.assertEqual((again.page, again.folder), (page, str(self.room / "beta")))
+        self.ask(again, "/api/state")
+        self.assertEqual(Up(self, "alpha").page, USUAL)
+
+    def test_the_same_folder_is_not_served_twice(self):
+        for folder in ("alpha", "beta"):
+            up = Up(self, folder)
+            self.wait_for_daemons(*["alpha", "beta"][:1 if folder == "alpha" else 2])
+            result = self.run_it("up", f"home/../{folder}")
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(f"already running at {up.page}, for '{up.folder}'", result.stderr)
+
+    def test_an_address_that_others_have_is_left_to_them(self):
+        with socket.create_server(("127.0.0.1", 7654)):
+            up = Up(self, "alpha")
+            self.assertNotEqual(up.page, USUAL)
+            self.assertEqual(up.end(), 0)
+            port = int(up.page.rsplit(":", 1)[1])
+            with socket.create_server(("127.0.0.1", port)):
+                self.assertNotIn(Up(self, "alpha").page, (USUAL, up.page))
+            # One that the user names is not exchanged for another.
+            self.assertIn("choose another port", self.run_it("up", "--port", "7654", "beta").stderr)
+
+
+def second_state(up):
+    return pathlib.Path(re.search(r'--state-dir "(.*)"', up.said)[1]).name
+
+
+if __name__ == "__main__":
+    own_network.enter()
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
