@@ -17,6 +17,11 @@ struct daemon_query {
     int64_t wait_s;          /* timeout of each step */
     const struct str *parts; /* of the request */
     size_t part_count;
+    /*
+     * Or NULL. Gets a pidfd, -1 if the kernel has none, before anything is sent: if the daemon
+     * answers, it is that process, whatever its number was used for since.
+     */
+    int *out_pidfd;
 };
 
 enum { DAEMON_QUERY_MAX_PORTS = 64 };

@@ -5,7 +5,6 @@ import os
 import pathlib
 import pty
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -198,8 +197,10 @@ class Calls(unittest.TestCase):
                     result = run("status", "--json", env=environment)
                     told = json.loads(result.stdout) if result.returncode == 0 else {}
                 self.assertEqual((told["server"], told["dir"], told["command"]), (page, room, "up"))
-                shown = run("status", env=environment).stdout
-                os.kill(int(re.search(r"'kill (\d+)'", shown)[1]), signal.SIGTERM)
+                self.assertIn("'gatehouse down'", run("status", env=environment).stdout)
+                stopped = run("down", env=environment)
+                self.assertEqual((stopped.returncode, stopped.stderr), (0, ""))
+                self.assertEqual(stopped.stdout, f"Stopped 'gatehouse up' for {room} ({page})\n")
                 process.stdout.read()
             self.assertEqual(process.returncode, 0)
             self.assertEqual(run("status", env=environment).returncode, 1)

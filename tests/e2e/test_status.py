@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -146,20 +147,42 @@ class Status(unittest.TestCase):
             self.assertIn("/srv/one", self.ask("--port", "7655", N8N_GATEWAY_PORT="7700").stdout)
 
     def test_the_daemon_of_up_is_found_on_any_port_with_its_page(self):
-        with self.daemon("/srv/work", "http://127.0.0.1:7654", port=43210, name="up") as process:
+        with self.daemon("/srv/work", "http://127.0.0.1:7654", port=43210, name="up"):
             self.assertEqual(
                 self.ask().stdout,
                 "'gatehouse up' is running; its page is http://127.0.0.1:7654.\n"
                 "Connected to http://127.0.0.1:7654 since 2026-03-01T12:00:00.123Z.\n"
                 "Folder: /srv/work\n"
-                f"Ctrl-C in its terminal stops it, and so does 'kill {process.pid}'.\n")
+                "Ctrl-C in its terminal stops it, and so does 'gatehouse down'.\n")
             self.assertEqual(json.loads(self.ask("--json").stdout)["command"], "up")
             second = subprocess.run([GATEHOUSE, "up", "--port", "7654", self.runtime], env=self.environment(), text=True,
                                     stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
             self.assertEqual((second.returncode, second.stdout), (1, ""))
-            for words in ("already running at http://127.0.0.1:7654, for '/srv/work'", f"kill {process.pid}",
+            for words in ("already running at http://127.0.0.1:7654, for '/srv/work'", "gatehouse down",
                           "leave out --port"):
                 self.assertIn(words, second.stderr)
+
+    def stop(self, *words):
+        return subprocess.run([GATEHOUSE, "down", *words], env=self.environment(), text=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=PATIENCE)
+
+    def test_down_ends_only_daemons_of_up_and_nothing_that_started_them(self):
+        other = subprocess.Popen(["up", "43210", "/srv/\033other", "http://127.0.0.1:7654"], executable=DAEMON, text=True,
+                                 env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with self.daemon("/srv/work"), other:
+            self.assertEqual(other.stdout.readline(), "ready\n")
+            result = self.stop("/srv/work")
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn("no 'gatehouse up' of yours serves '/srv/work'", result.stderr)
+            result = self.stop()
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(result.stdout, "Stopped 'gatehouse up' for /srv/\\x1bother (http://127.0.0.1:7654)\n")
+            self.assertEqual(other.wait(PATIENCE), -signal.SIGTERM)
+            result = self.stop("--all")
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn("no 'gatehouse up' of yours is running", result.stderr)
+            self.assertIn("/srv/work", self.ask().stdout)
+        self.assertIn("either DIR or --all", self.stop("--all", "/srv").stderr)
 
     def test_names_that_are_no_daemons_are_left_out(self):
         place = self.runtime / "gatehouse"

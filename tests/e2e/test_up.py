@@ -131,6 +131,28 @@ class SeveralFolders(unittest.TestCase):
             self.assertEqual((result.returncode, result.stdout), (1, ""))
             self.assertIn(f"already running at {up.page}, for '{up.folder}'", result.stderr)
 
+    def test_down_ends_one_and_returns_when_its_address_is_free(self):
+        for _ in range(3):
+            up = Up(self, "alpha")
+            self.assertEqual(up.page, USUAL)
+            self.wait_for_daemons("alpha")
+            self.assertEqual(self.run_it("down").stdout, f"Stopped 'gatehouse up' for {up.folder} ({USUAL})\n")
+            self.assertEqual(up.end(), 0)
+
+    def test_down_needs_to_know_which_one(self):
+        ups = [Up(self, "alpha"), Up(self, "beta")]
+        self.wait_for_daemons("alpha", "beta")
+        result = self.run_it("down")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("2 of them are running", result.stderr)
+        self.assertIn(ups[1].page, self.run_it("down", "alpha/../beta").stdout)
+        self.assertEqual(ups[1].process.wait(PATIENCE), 0)
+        ups[1] = Up(self, "beta")
+        self.wait_for_daemons("alpha", "beta")
+        self.assertEqual(self.run_it("down", "--all").stdout.count("Stopped"), 2)
+        self.assertEqual([up.process.wait(PATIENCE) for up in ups], [0, 0])
+        self.assertEqual(self.run_it("down", "--all").returncode, 1)
+
     def test_an_address_that_others_have_is_left_to_them(self):
         with socket.create_server(("127.0.0.1", 7654)):
             up = Up(self, "alpha")

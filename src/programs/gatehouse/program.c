@@ -33,6 +33,7 @@
 #include "cli/workspace.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/doctor.h"
+#include "programs/gatehouse/down.h"
 #include "programs/gatehouse/sandbox.h"
 #include "programs/gatehouse/start.h"
 #include "programs/gatehouse/status.h"
@@ -388,6 +389,8 @@ int main(int argc, char **argv)
         return workspace_serve(values);
     if (command_of(values) == &commands[COMMAND_UP] && !is_about_us)
         return up_run(values);
+    if (command_of(values) == &commands[COMMAND_DOWN] && !is_about_us)
+        return down_run(values);
     if (run(values, argv + 1, &out, &err) < 0) {
         complain("gatehouse", err.message);
         return status_of_failure(command_of(values));

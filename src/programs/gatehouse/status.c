@@ -16,8 +16,6 @@ enum {
     PARSE_MAX_BYTES = 256 << 10,
     ANSWER_DEPTH = 8,
     WAIT_S = 5, /* for each step of a daemon that does not answer */
-    SHORT_WAIT_S = 1,
-    URL_BYTES = 512,
 };
 
 static int nobody_there(uint16_t port, struct err *err)
@@ -75,15 +73,21 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
 }
 
 /* The bytes hold the answer's texts. */
-static int ask(uint16_t port, int64_t wait_s, struct arena *arena, struct buf *bytes,
+static int ask(uint16_t port, struct arena *arena, struct buf *bytes, int *out_pidfd,
                struct answer *out_answer, struct err *err)
 {
     const struct str request = STR(STATUS_REQUEST);
-    const struct daemon_query query = {
-        .port = port, .wait_s = wait_s, .parts = &request, .part_count = 1};
+    int pidfd = -1;
+    const struct daemon_query query = {.port = port,
+                                       .wait_s = WAIT_S,
+                                       .parts = &request,
+                                       .part_count = 1,
+                                       .out_pidfd = out_pidfd != NULL ? &pidfd : NULL};
     pid_t pid;
     int r = daemon_query_ask(&query, bytes, &pid, err);
 
+    if (out_pidfd != NULL)
+        *out_pidfd = pidfd;
     if (r == 0)
         r = read_answer(arena, buf_view(bytes), out_answer, err);
     out_answer->pid = pid;
@@ -154,8 +158,8 @@ static int tell_person(const struct answer *answer, struct buf *out)
     if (r == 0)
         r = tell_three(STR("Folder: "), answer->dir, STR("\n"), out);
     if (r == 0 && is_up(answer))
-        r = buf_printf(out, "Ctrl-C in its terminal stops it, and so does 'kill %d'.\n",
-                       (int)answer->pid);
+        r = buf_append_str(out,
+                           STR("Ctrl-C in its terminal stops it, and so does 'gatehouse down'.\n"));
     return r;
 }
 
@@ -165,7 +169,7 @@ static int tell_one(uint16_t port, bool as_json, struct buf *out, struct err *er
     cleanup_arena struct arena arena = ARENA_INIT(PARSE_MAX_BYTES);
     cleanup_buf struct buf bytes = BUF_INIT(ANSWER_MAX_BYTES);
     struct answer answer = {0};
-    int r = ask(port, WAIT_S, &arena, &bytes, &answer, err);
+    int r = ask(port, &arena, &bytes, NULL, &answer, err);
 
     if (r < 0)
         return r;
@@ -213,31 +217,23 @@ int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err)
     return r == ERR_NOT_FOUND ? nobody_there(port, err) : r;
 }
 
-static bool is_at(const struct answer *answer, const char *address)
-{
-    char url[URL_BYTES];
-
-    snprintf(url, sizeof(url), "http://%s", address);
-    return str_eq_c(answer->server, url);
-}
-
-int status_refuse_second(const char *address, const char *folder, struct err *err)
+int status_each_up(int (*visit)(void *data, const struct status_up *up), void *data)
 {
     uint16_t ports[DAEMON_QUERY_MAX_PORTS];
     size_t count = daemon_query_ports(ports);
+    int r = 0;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && r == 0; i++) {
         cleanup_arena struct arena arena = ARENA_INIT(PARSE_MAX_BYTES);
         cleanup_buf struct buf bytes = BUF_INIT(ANSWER_MAX_BYTES);
+        cleanup_fd int pidfd = -1;
         struct answer answer = {0};
 
-        if (ask(ports[i], SHORT_WAIT_S, &arena, &bytes, &answer, NULL) == 0 && is_up(&answer) &&
-            (address != NULL ? is_at(&answer, address) : str_eq_c(answer.dir, folder)))
-            return err_set(err, ERR_ALREADY_EXISTS,
-                           "it is already running at %.*s, for '%.*s': use that, or stop it "
-                           "('kill %d')%s",
-                           STR_ARG(answer.server), STR_ARG(answer.dir), (int)answer.pid,
-                           address != NULL ? ", or leave out --port and --listen" : "");
+        if (ask(ports[i], &arena, &bytes, &pidfd, &answer, NULL) == 0 && is_up(&answer))
+            r = visit(data, &(struct status_up){.page = answer.server,
+                                                .folder = answer.dir,
+                                                .pid = answer.pid,
+                                                .pidfd = pidfd});
     }
-    return 0;
+    return r;
 }

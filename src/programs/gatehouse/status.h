@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -18,10 +19,15 @@
  */
 int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err);
 
-/*
- * ERR_ALREADY_EXISTS, with a message, if `gatehouse up` runs at this address ("127.0.0.1:7654"); or
- * for this folder, if the address is NULL.
- */
-int status_refuse_second(const char *address, const char *folder, struct err *err);
+/* A running `gatehouse up` of this user. */
+struct status_up {
+    struct str page; /* "http://127.0.0.1:7654" */
+    struct str folder;
+    pid_t pid; /* of its daemon, as the next */
+    int pidfd; /* -1: the kernel has none */
+};
+
+/* Calls `visit` for each, until it returns another number than 0. Returns the last number. */
+int status_each_up(int (*visit)(void *data, const struct status_up *up), void *data);
 
 #endif

@@ -129,6 +129,25 @@ static int choose_free(int port, const char *state, struct upplace *place, struc
     return r;
 }
 
+struct wish {
+    const char *url; /* of an address that was given, or NULL */
+    const char *folder;
+    struct err *err;
+};
+
+static int refuse_second(void *data, const struct status_up *up)
+{
+    const struct wish *wish = data;
+
+    if (wish->url != NULL ? !str_eq_c(up->page, wish->url) : !str_eq_c(up->folder, wish->folder))
+        return 0;
+    return err_set(wish->err, ERR_ALREADY_EXISTS,
+                   "it is already running at %.*s, for '%.*s': use that, or stop it with "
+                   "'gatehouse down'%s",
+                   STR_ARG(up->page), STR_ARG(up->folder),
+                   wish->url != NULL ? ", or leave out --port and --listen" : "");
+}
+
 int upplace_choose(const struct option_values *values, struct upplace *out_place, struct err *err)
 {
     const char *folder = options_argument(values, UP_ARGUMENT_DIR);
@@ -136,6 +155,7 @@ int upplace_choose(const struct option_values *values, struct upplace *out_place
     const char *address = options_text(values, UP_OPTION_LISTEN);
     bool has_port = options_source(values, UP_OPTION_PORT) == OPTION_FLAG;
     int port = (int)options_int(values, UP_OPTION_PORT);
+    char url[UPPLACE_ADDRESS_BYTES + 8];
     struct upplace place = {.state = ""};
     int r = find_folder(folder != NULL ? folder : ".", place.folder, err);
 
@@ -149,10 +169,11 @@ int upplace_choose(const struct option_values *values, struct upplace *out_place
         snprintf(place.listen, sizeof(place.listen), "%s", address);
     else
         snprintf(place.listen, sizeof(place.listen), "127.0.0.1:%d", port);
+    snprintf(url, sizeof(url), "http://%s", place.listen);
     if (address != NULL || has_port)
-        r = status_refuse_second(place.listen, NULL, err);
+        r = status_each_up(refuse_second, &(struct wish){.url = url, .err = err});
     else if (state == NULL)
-        r = status_refuse_second(NULL, place.folder, err);
+        r = status_each_up(refuse_second, &(struct wish){.folder = place.folder, .err = err});
     if (r == 0 && address == NULL && !has_port)
         r = choose_free(port, state, &place, err);
     if (r == 0)
