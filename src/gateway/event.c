@@ -65,6 +65,7 @@ static bool read_call(const struct json_value *payload, struct gateway_call *cal
             return false;
         call->name = tool_of(call->name);
     }
+    (void)json_get_str(payload, STR("agent"), &call->agent);
     return is_name(call->name);
 }
 

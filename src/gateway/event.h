@@ -29,6 +29,7 @@ struct gateway_call {
     struct str name;                    /* of the tool, even if an operation was requested */
     const struct json_value *arguments; /* an object */
     enum gateway_shape shape;
+    struct str agent; /* who calls, by the name that the server knows; or empty */
 };
 
 enum gateway_event_kind {

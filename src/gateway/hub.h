@@ -212,6 +212,7 @@ struct hub_call_request {
     struct str tool;
     const struct json_value *arguments; /* an object; members that begin with "_" are not sent */
     struct str confirmation;            /* the user's answer to the daemon's question; or empty */
+    struct str agent;                   /* the name of its key, for a daemon of ours; or empty */
 };
 
 /* An error here means that `done` will not be called. It may be called inside. */

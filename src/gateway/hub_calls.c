@@ -174,6 +174,8 @@ static int write_event(const struct hub_call_request *request, struct hub_call *
         json_key(&json, STR("arguments"));
         write_arguments(&json, request);
         json_end_object(&json);
+        if (call->has_extensions && request->agent.len > 0)
+            json_put_str_lossy(&json, STR("agent"), request->agent);
     }
     json_end_object(&json);
     json_end_object(&json);

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
-from server_scene import N8N, OURS, SEED, Stream, clean_environment
+from server_scene import N8N, OURS, PATIENCE, SEED, Agent, Stream, clean_environment
 from test_server import GATEHOUSE, Scene, wait_until
 from watched_terminal import WatchedTerminal
 
@@ -139,6 +139,28 @@ class Queries(Extensions):
         self.assertEqual([call["what"] for call in page["calls"]], ["missing", "a.txt"])
         self.assertTrue(page["more"])
         self.assertEqual(self.query("audit", until=1)["calls"], [])
+
+    def test_the_audit_log_has_the_name_of_the_agents_key(self):
+        self.ready()
+        names = ["ci", "n8n.example@x", "long" * 16]
+        for name in names:
+            agent = self.agent if name == "ci" else Agent(self.server, self.add_agent(name))
+            agent.call("read_file", {"filePath": "a.txt"})
+        # Neither what the client calls itself nor what it writes beside the arguments changes that.
+        self.agent.post("tools/call", {"name": "read_file", "arguments": {"filePath": "a.txt"}, "agent": "other",
+                                       "_meta": {"agent": "other"}})
+        expected = [f"{name}@127.0.0.1" for name in ("ci", "long" * 8 + "...", "n8n.example_x", "ci")]
+        self.assertEqual([call["client"] for call in self.query("audit")["calls"]], expected)
+        shown = subprocess.run([GATEHOUSE, "audit", "--state-dir", self.room / "daemon"], env=clean_environment(),
+                               capture_output=True, text=True, timeout=PATIENCE)
+        for client in expected:
+            self.assertIn(client, shown.stdout, shown.stderr)
+
+    def test_calls_of_the_page_have_the_servers_host(self):
+        self.ready()
+        self.assertEqual(self.server.ask("POST", "/api/call", {"name": "read_file", "arguments": {"filePath": "a.txt"}},
+                                         self.browser)[0], 200)
+        self.assertEqual([call["client"] for call in self.query("audit")["calls"]], ["127.0.0.1"])
 
     def test_calls_in_other_folders_are_not_shown(self):
         self.ready()

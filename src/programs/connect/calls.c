@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/connect/calls.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/jsonwrite.h"
+#include "base/printable.h"
 #include "browser/browsertools.h"
 #include "browser/upload.h"
 #include "call/engine.h"
@@ -24,6 +26,7 @@ enum {
     WORKERS = 4,
     NEWS_MS = 200, /* in which the output of jobs is gathered for who looks on */
     GRACE_MS = 2000,
+    AGENT_BYTES = 32,   /* of its name, so that the host behind it fits into a record */
     TOLD_RESOURCES = 4, /* of one call; the others are counted */
     TOLD_FIELDS = TOLD_RESOURCES + 6,
 };
@@ -50,6 +53,7 @@ struct given {
     struct calls *calls;
     struct str id;
     struct str confirmation; /* the answer that the instance brought; or empty */
+    struct str client;
 };
 
 /* Whether the server wants more than answers. */
@@ -123,7 +127,7 @@ static void record(const struct calls *calls, const struct call *call, const str
         .tool = input->tool,
         .arguments = input->arguments,
         .number = input->number,
-        .client = calls->config.client,
+        .client = ((const struct given *)call_data(call))->client,
         .decision = end->outcome == CALL_REFUSED ? NULL : permission_source_name(call_source(call)),
         .refused_by = end->refused_by,
         .err = err,
@@ -251,13 +255,42 @@ static void note_not_offered(const struct calls *calls, const struct catalog_too
     (void)authority_note_call(calls->config.recorded, &about, &refusal);
 }
 
+/*
+ * "name@host", for the audit log, which must not lose the host: another server could give an agent
+ * its name. An agent cannot choose what stands here; of the name, no @ is kept.
+ */
+static bool name_client(const struct calls *calls, const struct gateway_call *call,
+                        struct arena *arena, struct str *out_client)
+{
+    char name[AGENT_BYTES + PRINTABLE_CUT_BYTES];
+    struct str host = calls->config.client;
+    size_t len;
+    char *text;
+
+    if (call->agent.len == 0 || !reports(calls)) {
+        *out_client = host;
+        return true;
+    }
+    len = printable_cut(call->agent, PRINTABLE_LINE, name, AGENT_BYTES);
+    for (size_t i = 0; i < len; i++)
+        if (name[i] == '@')
+            name[i] = '_';
+    text = arena_alloc(arena, len + 1 + host.len + 1);
+    if (text == NULL)
+        return false;
+    snprintf(text, len + 1 + host.len + 1, "%s@%.*s", name, STR_ARG(host));
+    *out_client = str_from(text);
+    return true;
+}
+
 static int copy_call(struct calls *calls, const struct gateway_call *call, struct call_input *input,
                      struct given **out_given)
 {
     struct given *given = arena_new(&input->arena, struct given);
     const struct json_value *copy = json_copy(&input->arena, call->arguments);
 
-    if (given == NULL || copy == NULL || !arena_copy_str(&input->arena, call->id, &given->id))
+    if (given == NULL || copy == NULL || !arena_copy_str(&input->arena, call->id, &given->id) ||
+        !name_client(calls, call, &input->arena, &given->client))
         return input->arena.error;
     given->calls = calls;
     *out_given = given;

@@ -231,6 +231,7 @@ static void send_to_machine(struct agent_call *work, struct str confirmation)
         .tool = request->tool.tool->name,
         .arguments = request->tool.arguments,
         .confirmation = confirmation,
+        .agent = str_from(work->door->agent.name),
     };
     struct hubhttp *gateway = work->door->agents->config.gateway;
     struct err err = ERR_INIT;

@@ -36,6 +36,19 @@ static void both_shapes_of_a_call_are_one_struct(void **state)
     assert_str(event.call.name, "read_file");
     assert_true(json_get_str(event.call.arguments, STR("filePath"), &path));
     assert_str(path, "a");
+    assert_int_equal(event.call.agent.len, 0);
+
+    /* What an agent writes into the arguments does not count. */
+    event =
+        read_event(&arena, "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"gw_1\","
+                           "\"toolCall\":{\"name\":\"read_file\",\"arguments\":{\"agent\":"
+                           "\"other\"},\"agent\":\"another\"},\"agent\":\"ci\"}}");
+    assert_str(event.call.agent, "ci");
+    event =
+        read_event(&arena, "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"gw_1\","
+                           "\"toolCall\":{\"name\":\"read_file\"},\"agent\":7}}");
+    assert_int_equal(event.kind, GATEWAY_EVENT_CALL);
+    assert_int_equal(event.call.agent.len, 0);
 
     event =
         read_event(&arena, "{\"type\":\"filesystem-request\",\"payload\":{\"requestId\":\"gw_2\","

@@ -248,7 +248,8 @@ static int call_with(struct scene *scene, int64_t user, const char *tool, const 
                                                .groups = TOOLSET_ALL_GROUPS,
                                                .tool = str_from(tool),
                                                .arguments = document,
-                                               .confirmation = str_from(confirmation)},
+                                               .confirmation = str_from(confirmation),
+                                               .agent = STR("ci")},
                     &CALL, outcome, out_id, NULL);
 }
 
@@ -710,6 +711,7 @@ static void agents_cannot_answer_for_the_user(void **state)
                           &outcome),
                      0);
     assert_non_null(strstr(stream.last, "\"arguments\":{\"a\":1}"));
+    assert_null(strstr(stream.last, "\"agent\"")); /* other daemons are not told who it is */
     assert_int_equal(
         call_with(&scene, ALICE, "one", "{\"_confirmation\":\"x\"}", "allowOnce", &outcome, &id),
         0);
@@ -828,6 +830,8 @@ static void our_own_daemon_is_told_of_a_cancel_and_reports_progress(void **state
     assert_true(init.has_extensions);
     assert_int_equal(open_stream(&scene, init.key, &stream), 0);
     assert_int_equal(call_with(&scene, ALICE, "one", "{}", "", &outcome, &id), 0);
+    assert_non_null(
+        strstr(stream.last, "\"toolCall\":{\"name\":\"one\",\"arguments\":{}},\"agent\":\"ci\"}"));
     snprintf(events, sizeof(events),
              "{\"events\":[{\"type\":\"unknown\"},{\"type\":\"progress\",\"requestId\":\"%.*s\","
              "\"done\":7}]}",
