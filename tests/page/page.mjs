@@ -737,6 +737,12 @@ const cases = {
     const rows = scene.page.locator(".trail tbody tr");
     await rows.filter({ hasText: "missing.txt" }).waitFor();
     assert.equal(await rows.count(), 3);
+    // On a phone, too, one sees what it was called for.
+    await scene.page.setViewportSize({ width: 390, height: 780 });
+    await scene.page.screenshot({ path: `${pictures}/audit-narrow.png` });
+    const what = await rows.first().locator("td.cut").boundingBox();
+    assert.ok(what.width > 250, `"What" is ${what.width} px wide`);
+    await scene.page.setViewportSize({ width: 1180, height: 800 });
     await scene.page.getByLabel("Search the audit trail").fill("CART");
     await rows.filter({ hasText: "missing.txt" }).waitFor({ state: "detached" });
     await rows.filter({ hasText: "write_file" }).click();
