@@ -536,6 +536,23 @@ class Settings(Folders):
             self.assertEqual([os.path.normpath(word) for word in entry["args"][1:]],
                              ["--ro", "/usr", "--rw", str(self.second), str(self.root)])
 
+    def test_folders_win_over_the_variables_of_workspaces(self):
+        variables = {"GATEHOUSE_WORKSPACE": "daytona", "GATEHOUSE_WORKSPACE_SETUP": "RUN true",
+                     "GATEHOUSE_WORKSPACE_FILES": "/nowhere", "N8N_INSTANCE_AI_SANDBOX_ENABLED": "true"}
+        server = self.start_both("--ro", self.second, env=variables)
+        self.assertEqual([folder["path"] for folder in server.good("list_allowed_directories")["directories"]],
+                         [str(self.root), str(self.second)])
+
+        def run(*words):
+            return subprocess.run([mcp_client.GATEHOUSE, "mcp", "--print-config", "claude", *words], text=True,
+                                  env={"PATH": "/usr/bin:/bin", "HOME": str(self.room / "home"), **variables},
+                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+
+        [entry] = next(iter(json.loads(run("--ro", self.second, self.root).stdout).values())).values()
+        self.assertEqual(entry["args"], ["mcp", "--ro", str(self.second), str(self.root)])
+        for words in ([self.root], ["--ro", self.second]):
+            self.assertIn("a workspace instead of folders", run("--workspace", "isolated", *words).stderr)
+
 
 if __name__ == "__main__":
     mcp_client.main()

@@ -455,6 +455,17 @@ static int refuse_idle(const struct option_values *values, struct err *err)
     return 0;
 }
 
+/* The variables are for all programs; folders are for this one, and win. */
+static void forget_variables(const struct option_values *values)
+{
+    static const size_t about[] = {MCP_OPTION_WORKSPACE, MCP_OPTION_WORKSPACE_SETUP,
+                                   MCP_OPTION_WORKSPACE_FILES};
+
+    for (size_t i = 0; names_folders(values) && i < array_size(about); i++)
+        if (options_source(values, about[i]) == OPTION_ENVIRONMENT)
+            values->slots[about[i]] = (struct option_value){.source = OPTION_UNSET};
+}
+
 /* "isolated", or "isolated:ID" for a sandbox that exists already. */
 static int read_workspace(struct program *program, const struct option_values *values,
                           struct err *err)
@@ -465,13 +476,12 @@ static int read_workspace(struct program *program, const struct option_values *v
     char provider[PROVIDER_BYTES];
     int r;
 
+    if (given == NULL && names_folders(values))
+        return refuse_idle(values, err);
     if (str_cut(&id, ':', &word) && id.len < sizeof(program->adopted))
         snprintf(program->adopted, sizeof(program->adopted), "%.*s", STR_ARG(id));
     snprintf(provider, sizeof(provider), "%.*s", STR_ARG(word));
     r = workspace_settings_read(&program->workspace, given != NULL ? provider : NULL, err);
-    /* The variable is for all programs; folders are for this one. */
-    if (r == 0 && given == NULL && names_folders(values))
-        program->workspace.is_enabled = false;
     if (r == 0 && program->workspace.is_enabled)
         r = refuse_folders(values, err);
     else if (r == 0)
@@ -750,6 +760,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     bool is_tried = is_for_client(values);
     int r;
 
+    forget_variables(values);
     if (options_source(values, MCP_OPTION_UNINSTALL) != OPTION_UNSET)
         return install_undo(arena, values, err);
     /* A few threads that seldom allocate: one heap for all is smaller. */
