@@ -221,35 +221,6 @@ static size_t write_special(const char *from, size_t left, bool replace_invalid,
     return 1;
 }
 
-/*
- * Writes the next SCAN_STEP bytes up to the first that is not ASCII, escaped; returns how many.
- * Twice as many must be readable at `from`: finds all special ones among them at once, which helps
- * with text full of quotes.
- */
-static inline size_t write_block(const char *from, char **at)
-{
-    uint64_t specials = scan_specials(from);
-    char *to = *at;
-    size_t done = 0;
-
-    for (; specials != 0; specials &= specials - 1) {
-        size_t next = scan_first(specials);
-
-        memcpy(to, from + done, SCAN_STEP);
-        to += next - done;
-        done = next;
-        if ((signed char)from[next] < 0) {
-            *at = to;
-            return done;
-        }
-        to += escape((unsigned char)from[next], to);
-        done++;
-    }
-    memcpy(to, from + done, SCAN_STEP);
-    *at = to + (SCAN_STEP - done);
-    return SCAN_STEP;
-}
-
 /* Room beside the text itself: one escape at any moment, whole-step copies, quotes, a colon. */
 enum { QUOTED_SLACK = LONGEST_ESCAPE + SCAN_STEP + 4 };
 /* Same if all of a block may have to be escaped; not reserved, but used if available. */
@@ -258,6 +229,49 @@ enum { BLOCK_SLACK = LONGEST_ESCAPE * SCAN_STEP + QUOTED_SLACK };
 static inline size_t quoted_room(struct str text)
 {
     return text.len < SIZE_MAX / 2 ? text.len + QUOTED_SLACK : SIZE_MAX / 2;
+}
+
+/*
+ * Writes blocks of SCAN_STEP bytes, escaped, up to the first byte that is not ASCII, and while
+ * there is room for the worst; returns where it stopped, SCAN_STEP bytes before `end` at the
+ * latest. Finds all special bytes of a block at once, which helps with text full of quotes; blocks
+ * without any need no check for room.
+ */
+static inline const char *write_blocks(const char *from, const char *end, char **at,
+                                       const char *limit)
+{
+    char *to = *at;
+
+    while (end - from >= 2 * SCAN_STEP &&
+           (size_t)(limit - to) >= (size_t)(end - from) + BLOCK_SLACK) {
+        uint64_t specials = scan_specials(from);
+        size_t done = 0;
+
+        while (specials == 0 && end - from >= 3 * SCAN_STEP) {
+            memcpy(to, from, SCAN_STEP);
+            to += SCAN_STEP;
+            from += SCAN_STEP;
+            specials = scan_specials(from);
+        }
+        for (; specials != 0; specials &= specials - 1) {
+            size_t next = scan_first(specials);
+
+            memcpy(to, from + done, SCAN_STEP);
+            to += next - done;
+            done = next;
+            if ((signed char)from[next] < 0) {
+                *at = to;
+                return from + done;
+            }
+            to += escape((unsigned char)from[next], to);
+            done++;
+        }
+        memcpy(to, from + done, SCAN_STEP);
+        to += SCAN_STEP - done;
+        from += SCAN_STEP;
+    }
+    *at = to;
+    return from;
 }
 
 /*
@@ -277,13 +291,8 @@ static char *write_quoted_rest(struct json_writer *writer, struct str text, bool
         if (!reserve(writer, (size_t)(end - from) + QUOTED_SLACK))
             return NULL;
         at = writer->at;
-        if (end - from >= 2 * SCAN_STEP &&
-            (size_t)(writer->limit - at) >= (size_t)(end - from) + BLOCK_SLACK) {
-            taken = write_block(from, &at);
-            from += taken;
-            if (taken == SCAN_STEP)
-                continue;
-        } else if (scan_is_plain(*from)) { /* a block ended before it */
+        from = write_blocks(from, end, &at, writer->limit);
+        if (scan_is_plain(*from)) { /* the last block ended before it */
             from = scan_copy_plain(from, end, &at);
             continue;
         }
@@ -336,6 +345,20 @@ void json_key(struct json_writer *writer, struct str key)
     if (writer->is_pretty)
         *at++ = ' ';
     writer->at = at;
+    writer->has_key = true;
+}
+
+void json_made_key(struct json_writer *writer, struct str made)
+{
+    if (writer->error != 0)
+        return;
+    assert(in_object(writer) && !writer->has_key);
+    if (!separate(writer, made.len + 1))
+        return;
+    memcpy(writer->at, made.ptr, made.len);
+    writer->at += made.len;
+    if (writer->is_pretty)
+        *writer->at++ = ' ';
     writer->has_key = true;
 }
 

@@ -57,6 +57,13 @@ void json_end_array(struct json_writer *writer);
 /* The name of the next member. */
 void json_key(struct json_writer *writer, struct str key);
 
+/*
+ * Same for a name that is known when we compile and needs no escapes, with its quotes and its
+ * colon: copied as it is, which takes a fifth of the time. For what is written at every call.
+ */
+#define JSON_MADE_KEY(key) STR_LITERAL("\"" key "\":")
+void json_made_key(struct json_writer *writer, struct str made);
+
 void json_write_null(struct json_writer *writer);
 void json_write_bool(struct json_writer *writer, bool is_true);
 void json_write_int(struct json_writer *writer, int64_t number);

@@ -39,11 +39,13 @@ static void structure_and_commas_are_put_in(void **state)
     json_begin_array(&w);
     json_end_array(&w);
     json_end_array(&w);
-    json_key(&w, STR("b"));
+    json_made_key(&w, (struct str)JSON_MADE_KEY("b"));
     json_write_str(&w, STR("text"));
+    json_key(&w, STR("c"));
+    json_write_int(&w, 2);
     json_end_object(&w);
     assert_int_equal(json_writer_finish(&w), 0);
-    assert_str(buf_view(&out), "{\"a\":[1,true,false,null,{},[]],\"b\":\"text\"}");
+    assert_str(buf_view(&out), "{\"a\":[1,true,false,null,{},[]],\"b\":\"text\",\"c\":2}");
 }
 
 static void pretty_output_is_indented(void **state)
@@ -56,7 +58,7 @@ static void pretty_output_is_indented(void **state)
     json_write_int(&w, 1);
     json_write_int(&w, 2);
     json_end_array(&w);
-    json_key(&w, STR("e"));
+    json_made_key(&w, (struct str)JSON_MADE_KEY("e"));
     json_begin_object(&w);
     json_end_object(&w);
     json_end_object(&w);
@@ -127,7 +129,7 @@ static void calls_after_an_error_do_nothing(void **state)
     json_begin_object(&w);
     json_key(&w, STR("a long key that does not fit"));
     json_write_str(&w, STR("x"));
-    json_key(&w, STR("b"));
+    json_made_key(&w, (struct str)JSON_MADE_KEY("b"));
     json_begin_array(&w);
     json_write_int(&w, 1);
     json_end_array(&w);
@@ -136,6 +138,25 @@ static void calls_after_an_error_do_nothing(void **state)
     assert_int_equal(json_writer_finish(&w), ERR_TOO_LARGE);
     assert_true(small.len <= 8);
     buf_done(&small);
+}
+
+static void a_made_key_grows_the_buffer_or_fails(void **state)
+{
+    (void)state;
+    for (size_t max = 0; max < 12; max++) {
+        struct buf small = BUF_INIT(max);
+
+        json_writer_init(&w, &small);
+        json_begin_object(&w);
+        json_made_key(&w, (struct str)JSON_MADE_KEY("name"));
+        json_write_int(&w, 1);
+        json_end_object(&w);
+        if (json_writer_finish(&w) == 0)
+            assert_str(buf_view(&small), "{\"name\":1}");
+        else
+            assert_true(small.len <= max);
+        buf_done(&small);
+    }
 }
 
 static void depth_is_limited(void **state)
@@ -215,7 +236,8 @@ static void a_read_document_is_written_whole(void **state)
 TEST_MAIN(write_test(structure_and_commas_are_put_in), write_test(pretty_output_is_indented),
           write_test(what_must_be_escaped_is), write_test(integers_of_every_length),
           write_test(invalid_utf8_is_refused_or_replaced),
-          write_test(calls_after_an_error_do_nothing), write_test(depth_is_limited),
+          write_test(calls_after_an_error_do_nothing),
+          write_test(a_made_key_grows_the_buffer_or_fails), write_test(depth_is_limited),
           write_test(finished_json_is_spliced_as_it_is),
           write_test(written_text_reads_back_the_same),
           write_test(a_read_document_is_written_whole))
