@@ -34,6 +34,8 @@ _Static_assert((3 * AUDIT_KEPT_NAME_BYTES) * PLAIN_ESCAPE +
                    AUDIT_MAX_RECORD_BYTES,
                "the longest record of a call fits");
 
+#define KEY(name) ((struct str)JSON_MADE_KEY(name))
+
 size_t audit_digits(uint64_t number, char out_text[20])
 {
     char reversed[20];
@@ -73,7 +75,7 @@ static void put_optional(struct json_writer *writer, struct str key, const char 
 {
     if (text == NULL)
         return;
-    json_key(writer, key);
+    json_made_key(writer, key);
     put_text(writer, text, max_bytes, is_cut);
 }
 
@@ -103,7 +105,7 @@ static void put_hex(struct json_writer *writer, struct str bytes)
     json_splice(writer, (struct str){text, len});
 }
 
-/* The keys of a name: as text, in hex, and for one that was cut. */
+/* The made keys of a name: as text, in hex, and for one that was cut. */
 struct name_keys {
     struct str text;
     struct str hex;
@@ -114,9 +116,9 @@ struct name_keys {
 };
 #define NAME_KEYS(field)                                                                           \
     {                                                                                              \
-        STR_LITERAL(field), STR_LITERAL(field AUDIT_HEX_SUFFIX), STR_LITERAL(field "End"),         \
-            STR_LITERAL(field "End" AUDIT_HEX_SUFFIX), STR_LITERAL(field "Bytes"),                 \
-            STR_LITERAL(field "Hash")                                                              \
+        JSON_MADE_KEY(field), JSON_MADE_KEY(field AUDIT_HEX_SUFFIX), JSON_MADE_KEY(field "End"),   \
+            JSON_MADE_KEY(field "End" AUDIT_HEX_SUFFIX), JSON_MADE_KEY(field "Bytes"),             \
+            JSON_MADE_KEY(field "Hash")                                                            \
     }
 static const struct name_keys name_keys = NAME_KEYS("relativePath");
 static const struct name_keys destination_keys = NAME_KEYS("destinationPath");
@@ -150,11 +152,11 @@ static void put_cut(struct json_writer *writer, const struct name_keys *keys, st
     uint64_t hash = hash_str(&key, name);
     char text[16];
 
-    json_key(writer, keys->bytes);
+    json_made_key(writer, keys->bytes);
     json_write_int(writer, (int64_t)name.len);
     for (size_t i = sizeof(text); i > 0; i--, hash >>= 4)
         text[i - 1] = HEX_DIGITS[hash & 15];
-    json_key(writer, keys->hash);
+    json_made_key(writer, keys->hash);
     json_write_str(writer, (struct str){text, sizeof(text)});
 }
 
@@ -163,10 +165,10 @@ static void put_bytes(struct json_writer *writer, struct str text_key, struct st
                       struct str bytes)
 {
     if (is_plain(bytes)) {
-        json_key(writer, text_key);
+        json_made_key(writer, text_key);
         json_write_str(writer, bytes);
     } else {
-        json_key(writer, hex_key);
+        json_made_key(writer, hex_key);
         put_hex(writer, bytes);
     }
 }
@@ -207,25 +209,25 @@ static size_t longest_end_of(const struct authority_event *event, const struct a
 static void put_subject(struct json_writer *writer, const struct authority_subject *subject,
                         bool *is_cut)
 {
-    json_key(writer, STR("subject"));
+    json_made_key(writer, KEY("subject"));
     json_begin_object(writer);
-    json_key(writer, STR("type"));
+    json_made_key(writer, KEY("type"));
     json_write_str(writer, str_from(authority_subject_type_name(subject->type)));
-    json_key(writer, STR("id"));
+    json_made_key(writer, KEY("id"));
     put_text(writer, subject->id, AUDIT_TEXT_BYTES, is_cut);
-    put_optional(writer, STR("runId"), subject->run_id, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, KEY("runId"), subject->run_id, AUDIT_TEXT_BYTES, is_cut);
     json_end_object(writer);
 }
 
 static void put_root(struct json_writer *writer, const struct authority_root *root, bool *is_cut)
 {
-    json_key(writer, STR("root"));
+    json_made_key(writer, KEY("root"));
     json_begin_object(writer);
-    json_key(writer, STR("kind"));
+    json_made_key(writer, KEY("kind"));
     json_write_str(writer, str_from(authority_root_kind_name(root->kind)));
-    json_key(writer, STR("id"));
+    json_made_key(writer, KEY("id"));
     put_text(writer, root->id, AUDIT_TEXT_BYTES, is_cut);
-    put_optional(writer, STR("displayName"), root->display_name, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, KEY("displayName"), root->display_name, AUDIT_TEXT_BYTES, is_cut);
     json_end_object(writer);
 }
 
@@ -233,7 +235,7 @@ static void put_id(struct json_writer *writer, struct str key, uint64_t id)
 {
     char digits[20];
 
-    json_key(writer, key);
+    json_made_key(writer, key);
     json_write_str(writer, (struct str){digits, audit_digits(id, digits)});
 }
 
@@ -241,26 +243,26 @@ static void put_call(struct json_writer *writer, const struct authority_call *ca
 {
     if (call == NULL)
         return;
-    put_optional(writer, STR("tool"), call->tool, AUDIT_TEXT_BYTES, is_cut);
-    put_optional(writer, STR("decision"), call->decision, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, KEY("tool"), call->tool, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, KEY("decision"), call->decision, AUDIT_TEXT_BYTES, is_cut);
     if (call->id != 0)
-        put_id(writer, STR("callId"), call->id);
-    put_optional(writer, STR("client"), call->client, MAX_CLIENT_BYTES, is_cut);
+        put_id(writer, KEY("callId"), call->id);
+    put_optional(writer, KEY("client"), call->client, MAX_CLIENT_BYTES, is_cut);
 }
 
 static void put_result(struct json_writer *writer, const struct authority_event *event)
 {
-    json_key(writer, STR("outcome"));
+    json_made_key(writer, KEY("outcome"));
     json_write_str(writer, str_from(authority_outcome_name(event->outcome)));
     if (event->outcome == AUTHORITY_NOTICED) {
-        json_key(writer, STR("change"));
+        json_made_key(writer, KEY("change"));
         json_write_str(writer, str_from(authority_change_name(event->change)));
     }
     if (event->error == 0)
         return;
-    json_key(writer, STR("error"));
+    json_made_key(writer, KEY("error"));
     json_write_str(writer, str_from(err_name(event->error)));
-    json_key(writer, STR("category"));
+    json_made_key(writer, KEY("category"));
     json_write_str(writer, str_from(err_category_name(err_category(event->error))));
 }
 
@@ -268,22 +270,22 @@ static void put_circumstances(struct json_writer *writer, const struct authority
                               bool *is_cut)
 {
     assert(event->wrapper_count <= AUTHORITY_MAX_HOOKS);
-    put_optional(writer, STR("policySource"), event->policy_source, AUDIT_TEXT_BYTES, is_cut);
+    put_optional(writer, KEY("policySource"), event->policy_source, AUDIT_TEXT_BYTES, is_cut);
     if (event->wrapper_count > 0) {
-        json_key(writer, STR("wrapperIds"));
+        json_made_key(writer, KEY("wrapperIds"));
         json_begin_array(writer);
         for (size_t i = 0; i < event->wrapper_count; i++)
             put_text(writer, event->wrapper_ids[i], AUDIT_TEXT_BYTES, is_cut);
         json_end_array(writer);
     }
-    put_optional(writer, STR("reason"), event->reason, MAX_REASON_BYTES, is_cut);
+    put_optional(writer, KEY("reason"), event->reason, MAX_REASON_BYTES, is_cut);
     if (event->operation != AUTHORITY_OP_CALL || event->details.len == 0)
         return;
     if (event->details.len > AUDIT_MAX_DETAILS_BYTES) {
         *is_cut = true;
         return;
     }
-    json_key(writer, STR("details"));
+    json_made_key(writer, KEY("details"));
     json_splice(writer, event->details);
 }
 
@@ -291,7 +293,7 @@ static void put_count(struct json_writer *writer, struct str key, uint64_t count
 {
     if (count == 0)
         return;
-    json_key(writer, key);
+    json_made_key(writer, key);
     json_write_int(writer, count > INT64_MAX ? INT64_MAX : (int64_t)count);
 }
 
@@ -308,13 +310,13 @@ int audit_write_record(const struct authority_event *event, const struct audit_e
     audit_timestamp(event->wall_ms, timestamp);
     json_writer_init(&writer, out);
     json_begin_object(&writer);
-    json_key(&writer, STR("timestamp"));
+    json_made_key(&writer, KEY("timestamp"));
     json_write_str(&writer, (struct str){timestamp, sizeof(timestamp)});
-    put_id(&writer, STR("requestId"), event->request_id);
+    put_id(&writer, KEY("requestId"), event->request_id);
     put_subject(&writer, event->subject, &is_cut);
     put_root(&writer, event->root, &is_cut);
     put_call(&writer, event->call, &is_cut);
-    json_key(&writer, STR("operation"));
+    json_made_key(&writer, KEY("operation"));
     json_write_str(&writer, str_from(authority_operation_name(event->operation)));
     put_name(&writer, &name_keys, event->name, longest, longest_end_of(event, extra), &is_cut);
     put_name(&writer, &destination_keys, event->destination, longest, 0, &is_cut);
@@ -322,11 +324,11 @@ int audit_write_record(const struct authority_event *event, const struct audit_e
     if (!extra->is_brief)
         put_circumstances(&writer, event, &is_cut);
     if (is_cut) {
-        json_key(&writer, STR("truncated"));
+        json_made_key(&writer, KEY("truncated"));
         json_write_bool(&writer, true);
     }
-    put_count(&writer, STR("dropped"), extra->dropped);
-    put_count(&writer, STR("more"), extra->more);
+    put_count(&writer, KEY("dropped"), extra->dropped);
+    put_count(&writer, KEY("more"), extra->more);
     json_end_object(&writer);
     r = json_writer_finish(&writer);
     if (r < 0) {
