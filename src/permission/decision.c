@@ -357,17 +357,32 @@ static int follow_answer(const struct deciding *deciding, size_t index, struct e
     return refuse(deciding, index, PERMISSION_BY_USER, err);
 }
 
+/* What fits of them, one after the other. At every call, so without snprintf(). */
+static void say_all(char out_text[PERMISSION_RULE_BYTES], const char *first, const char *second,
+                    const char *third)
+{
+    const char *const parts[] = {first, second, third};
+    size_t len = 0;
+
+    for (size_t i = 0; i < array_size(parts); i++) {
+        size_t fitting = strnlen(parts[i], PERMISSION_RULE_BYTES - 1 - len);
+
+        memcpy(out_text + len, parts[i], fitting);
+        len += fitting;
+    }
+    out_text[len] = '\0';
+}
+
 /* Of a rule its text; of a mode, which one. */
 static void say_rule(const struct deciding *deciding, size_t index, struct decision *decision)
 {
     const struct permission_decision *made = &deciding->decisions[index];
 
     if (made->source == PERMISSION_BY_MODE)
-        snprintf(decision->rule, sizeof(decision->rule), "%s: %s",
-                 catalog_group_name(deciding->subject->resources[index].group),
-                 permission_mode_name(made->verdict));
+        say_all(decision->rule, catalog_group_name(deciding->subject->resources[index].group), ": ",
+                permission_mode_name(made->verdict));
     else
-        snprintf(decision->rule, sizeof(decision->rule), "%s", made->rule);
+        say_all(decision->rule, made->rule, "", "");
 }
 
 static int settle_asking(const struct deciding *deciding, size_t index, const struct cancel *cancel,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/callrecord.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/jsonwrite.h"
@@ -144,6 +144,16 @@ static void write_details(const struct callrecord *record, struct buf *out)
         buf_clear(out);
 }
 
+/* At every call, so without snprintf(). */
+static void copy_client(struct str name, char out_client[CLIENT_BYTES])
+{
+    size_t len = name.len < CLIENT_BYTES ? name.len : CLIENT_BYTES - 1;
+
+    if (len > 0)
+        memcpy(out_client, name.ptr, len);
+    out_client[len] = '\0';
+}
+
 void callrecord_write(const struct callrecord *record)
 {
     cleanup_buf struct buf details = BUF_INIT(AUDIT_MAX_DETAILS_BYTES);
@@ -162,7 +172,7 @@ void callrecord_write(const struct callrecord *record)
         .reason = record->err->code < 0 ? record->err->message : NULL,
     };
 
-    snprintf(client, sizeof(client), "%.*s", STR_ARG(record->client));
+    copy_client(record->client, client);
     name_subject(record, &note);
     write_details(record, &details);
     note.details = buf_view(&details);
