@@ -201,10 +201,13 @@ int change_end(const struct tool_call *call, const struct change_field *fields, 
 
 static bool touches_sensitive(const struct tool_call *call)
 {
-    for (size_t i = 0; i < call->resource_count; i++)
-        if (sensitive_is_path(call->resources[i].resolved) ||
-            sensitive_is_path(call->resources[i].given))
+    for (size_t i = 0; i < call->resource_count; i++) {
+        struct str given = call->resources[i].given;
+        struct str resolved = call->resources[i].resolved;
+
+        if (sensitive_is_path(resolved) || (!str_eq(given, resolved) && sensitive_is_path(given)))
             return true;
+    }
     return false;
 }
 
@@ -220,16 +223,22 @@ static struct str cut_lines(struct str text, size_t max_bytes)
     return len > 0 ? str_slice(text, 0, len) : utf8_cut(text, max_bytes);
 }
 
-void change_show_diff(struct tool_call *call, struct str diff)
+static void show_harmless(struct tool_call *call, struct str diff)
 {
     cleanup_buf struct buf text = BUF_INIT(TOOL_CHANGE_BYTES);
     struct str kept = cut_lines(diff, TOOL_CHANGE_BYTES - SHOWN_NOTE_BYTES);
-    int r = touches_sensitive(call) ? ERR_DENIED_BY_POLICY : buf_append_str(&text, kept);
+    int r = buf_append_str(&text, kept);
 
     if (r == 0 && kept.len < diff.len)
         r = buf_append_str(&text, STR("… truncated here\n"));
     if (r < 0 || !arena_copy_str(&call->arena, buf_view(&text), &call->change))
         call->change = STR_EMPTY;
+}
+
+void change_show_diff(struct tool_call *call, struct str diff)
+{
+    if (!touches_sensitive(call))
+        show_harmless(call, diff);
 }
 
 void change_show(struct tool_call *call, size_t index, struct str before, struct str after)
@@ -240,7 +249,7 @@ void change_show(struct tool_call *call, size_t index, struct str before, struct
 
     if (before.len == 0)
         after = cut_lines(after, SHOWN_NEW_BYTES);
-    if (after.len <= SHOWN_AFTER_BYTES && !touches_sensitive(call) &&
+    if (after.len <= SHOWN_AFTER_BYTES && !str_eq(before, after) && !touches_sensitive(call) &&
         diff_unified(before, after, &options, &diff) == 0)
-        change_show_diff(call, buf_view(&diff));
+        show_harmless(call, buf_view(&diff));
 }
