@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "authority/names/sensitive.h"
 
+#include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -73,13 +75,33 @@ static bool is_same(struct str a, struct str b)
     return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
 
-/* Searches ask for every file: most differ in the last letter. None of the lists has a capital. */
 static bool has_end(struct str text, struct str end)
 {
-    char last = text.len >= end.len ? text.ptr[text.len - 1] : '\0';
+    return text.len >= end.len && is_same(str_slice(text, text.len - end.len, end.len), end);
+}
 
-    return (last >= 'A' && last <= 'Z' ? last - 'A' + 'a' : last) == end.ptr[end.len - 1] &&
-           is_same(str_slice(text, text.len - end.len, end.len), end);
+/* Letters of either case have the same bit; what is no letter may share one. */
+static uint64_t bit_of(char character)
+{
+    return (uint64_t)1 << (((unsigned char)character | 0x20) & 63);
+}
+
+/*
+ * Whether the last character ends anything of a list. Every call asks for its names, and searches
+ * ask for every file: most end with another. `bits` belongs to the list, and is 0 until it is made;
+ * whoever makes it makes the same.
+ */
+static bool may_end_as(struct str text, const struct str *list, size_t count,
+                       _Atomic uint64_t *bits)
+{
+    uint64_t known = atomic_load_explicit(bits, memory_order_relaxed);
+
+    if (known == 0) {
+        for (size_t i = 0; i < count; i++)
+            known |= bit_of(list[i].ptr[list[i].len - 1]);
+        atomic_store_explicit(bits, known, memory_order_relaxed);
+    }
+    return text.len > 0 && (known & bit_of(text.ptr[text.len - 1])) != 0;
 }
 
 static bool has_ending(struct str text, struct str ending)
@@ -94,8 +116,10 @@ static bool ends_with_name(struct str path, struct str name)
            (path.len == name.len || path.ptr[path.len - name.len - 1] == '/');
 }
 
-static bool is_one_of(struct str path, const struct str *list, size_t count)
+static bool is_one_of(struct str path, const struct str *list, size_t count, _Atomic uint64_t *bits)
 {
+    if (!may_end_as(path, list, count, bits))
+        return false;
     for (size_t i = 0; i < count; i++)
         if (ends_with_name(path, list[i]))
             return true;
@@ -111,20 +135,25 @@ static struct str last_of(struct str path)
 
 static bool is_sensitive_name(struct str path)
 {
+    static _Atomic uint64_t bits_of_endings;
+    static _Atomic uint64_t bits_of_examples;
+    static _Atomic uint64_t bits_of_names;
     struct str last = last_of(path);
 
-    for (size_t i = 0; i < array_size(endings); i++)
-        if (has_ending(last, endings[i]))
-            return true;
+    if (may_end_as(last, endings, array_size(endings), &bits_of_endings))
+        for (size_t i = 0; i < array_size(endings); i++)
+            if (has_ending(last, endings[i]))
+                return true;
     for (size_t i = 0; i < array_size(beginnings); i++)
         if (last.len > beginnings[i].len &&
             is_same(str_slice(last, 0, beginnings[i].len), beginnings[i]))
-            return !is_one_of(last, examples, array_size(examples));
-    return is_one_of(path, names, array_size(names));
+            return !is_one_of(last, examples, array_size(examples), &bits_of_examples);
+    return is_one_of(path, names, array_size(names), &bits_of_names);
 }
 
 static bool is_in_sensitive_folder(struct str path)
 {
+    static _Atomic uint64_t bits_of_folders;
     struct str folder = path;
 
     if (has_ending(path, STR(".pub")) || is_same(last_of(path), STR("known_hosts")))
@@ -135,7 +164,7 @@ static bool is_in_sensitive_folder(struct str path)
         if (slash == NULL)
             return false;
         folder.len = (size_t)(slash - folder.ptr);
-        if (is_one_of(folder, folders, array_size(folders)))
+        if (is_one_of(folder, folders, array_size(folders), &bits_of_folders))
             return true;
     }
 }
