@@ -143,8 +143,8 @@ static void sizes_take_decimal_and_binary_units(void **state)
 
 static void common_prefixes_end_where_the_first_byte_differs(void **state)
 {
-    char a[40];
-    char b[40];
+    char a[600];
+    char b[600];
 
     (void)state;
     memset(a, 'x', sizeof(a));
