@@ -433,6 +433,24 @@ class Writing(Tools):
             self.assertEqual((self.root / f"{name}.d/in/f.txt").read_bytes(), b"abc")
             self.server.bad("extract_archive", archivePath=name, destinationPath=f"{name}.d")
 
+    def test_encrypted_archives_are_refused(self):
+        with zipfile.ZipFile(self.root / "z.zip", "w") as archive:
+            archive.writestr("f.txt", b"0123456789ab" + b"secret")
+        plain = (self.root / "z.zip").read_bytes()
+        central = plain.index(b"PK\1\2")
+        # The mark of encryption, in one of its two places or in both, and the method of AES.
+        for local, listed in ((True, True), (True, False), (False, True)):
+            for method in (0, 99):
+                marked = bytearray(plain)
+                for at, is_marked in ((0, local), (central + 2, listed)):
+                    if is_marked:
+                        marked[at + 6] |= 1
+                        marked[at + 8] = method
+                self.put("z.zip", bytes(marked))
+                self.server.bad("extract_archive", archivePath="z.zip", destinationPath="out")
+                self.assertEqual(set(picture(self.root)), {"z.zip"})
+        self.assertEqual(self.server.good("list_files", dirPath=".")["entries"][0]["path"], "z.zip")
+
     def test_archives_that_lead_outside_leave_nothing(self):
         for name, kind in (("../evil", tarfile.REGTYPE), ("/evil", tarfile.REGTYPE),
                            ("link", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE),
