@@ -40,6 +40,9 @@ enum {
     PATH_FRESH_MS = 20,
     /* Removed before the first answer; slow disks take milliseconds for each. */
     START_MAX_ENTRIES = 64,
+    /* Slots with disk space from the start: as many as calls that come one by one ever use. */
+    BACKED_FILE_SLOTS = 4,
+    BACKED_TREE_SLOTS = 1,
 };
 
 struct linux_journal {
@@ -54,6 +57,7 @@ struct linux_journal {
     struct {
         int64_t at_ms;
         unsigned moves;
+        bool is_backed; /* the slot has disk space */
     } read[JOURNAL_SLOTS];
     atomic_bool has_leftovers; /* of other processes, which a sweep would remove */
     struct journal_image *image;
@@ -106,14 +110,46 @@ bool linux_is_temp_name(struct str name)
 
 /* ---- opening and closing ---- */
 
-/* Allocates disk space first: a store into a hole of a full disk would be a SIGBUS. */
+static int back_bytes(int fd, size_t from, size_t len)
+{
+    int r;
+
+    do {
+        r = posix_fallocate(fd, (off_t)from, (off_t)len);
+    } while (r == EINTR);
+    return r == 0 ? 0 : linux_error(r);
+}
+
+/*
+ * Allocates disk space for slots before anything is stored there: a store into a hole of a full
+ * disk would be a SIGBUS. All of it at the start would take longer than the rest of opening.
+ */
+static int back_slots(int fd, size_t first, size_t count)
+{
+    const size_t slot_bytes = sizeof(struct journal_slot);
+    const size_t swap_bytes = sizeof(struct journal_swap);
+    int r = back_bytes(fd, offsetof(struct journal_image, slots) + first * slot_bytes,
+                       count * slot_bytes);
+
+    if (r == 0 && first < JOURNAL_FILE_SLOTS)
+        r = back_bytes(fd, offsetof(struct journal_image, swaps) + first * swap_bytes,
+                       count * swap_bytes);
+    return r;
+}
+
 static int map_image(int fd, struct journal_image **out_image)
 {
     struct journal_image *image;
-    int r = posix_fallocate(fd, 0, sizeof(*image));
+    int r = ftruncate(fd, sizeof(*image)) < 0 ? linux_error(errno) : 0;
 
-    if (r != 0)
-        return linux_error(r);
+    if (r == 0)
+        r = back_bytes(fd, 0, offsetof(struct journal_image, slots));
+    if (r == 0)
+        r = back_slots(fd, 0, BACKED_FILE_SLOTS);
+    if (r == 0)
+        r = back_slots(fd, JOURNAL_FILE_SLOTS, BACKED_TREE_SLOTS);
+    if (r < 0)
+        return r;
     image = mmap(NULL, sizeof(*image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (image == MAP_FAILED)
         return linux_error(errno);
@@ -159,6 +195,10 @@ static int create_file(struct linux_journal *journal)
         unlinkat(journal->state_fd, fresh, 0);
         return r;
     }
+    for (size_t i = 0; i < BACKED_FILE_SLOTS; i++)
+        journal->read[i].is_backed = true;
+    for (size_t i = 0; i < BACKED_TREE_SLOTS; i++)
+        journal->read[JOURNAL_FILE_SLOTS + i].is_backed = true;
     journal->fd = steal_fd(&fd);
     journal->image = image;
     memcpy(journal->name, name, sizeof(name));
@@ -333,15 +373,19 @@ int linux_journal_add(struct linux_journal *journal, const struct linux_place *p
 {
     struct journal_image *image = journal->image;
     int slot = claim(image, kind);
-    int r;
+    int r = 0;
 
     /* The sweep removes no other names. */
     assert(linux_is_temp_name(str_from(last)));
     if (slot == LINUX_NO_SLOT)
         return ERR_BUSY;
-    if (slot < JOURNAL_FILE_SLOTS)
+    if (!journal->read[slot].is_backed)
+        r = back_slots(journal->fd, (size_t)slot, 1);
+    journal->read[slot].is_backed = r == 0;
+    if (r == 0 && slot < JOURNAL_FILE_SLOTS)
         atomic_store_explicit(&image->swaps[slot].leader, 0, memory_order_relaxed);
-    r = fill(journal, slot, place, last, kind);
+    if (r == 0)
+        r = fill(journal, slot, place, last, kind);
     /* Release: whoever sees that it is used sees all of it. */
     atomic_store_explicit(&image->states[slot], r < 0 ? JOURNAL_FREE : JOURNAL_USED,
                           memory_order_release);

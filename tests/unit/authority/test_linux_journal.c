@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "journal_scene.h"
+#include "small_disk.h"
 
 /* ---- the living ---- */
 
@@ -217,6 +218,55 @@ static void slots_run_out_and_come_back(void **state)
     for (size_t i = 0; i < array_size(slots); i++)
         linux_journal_remove(journal, slots[i]);
     linux_journal_close(journal);
+}
+
+/* A store into a slot without disk space would kill the child. */
+static int use_slots_of_a_full_disk(void *data)
+{
+    struct world *world = data;
+    cleanup_fd int disk = -1;
+    struct linux_journal *journal;
+    int slots[JOURNAL_FILE_SLOTS];
+    char path[PATH_MAX];
+    size_t count = 0;
+    int tree;
+    int r;
+
+    CHECK((size_t)snprintf(path, sizeof(path), "%s/outside", world->scene.path) < sizeof(path));
+    r = mount_small_disk(path);
+    if (r != 0)
+        return r;
+    disk = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(disk >= 0);
+    CHECK((size_t)snprintf(path, sizeof(path), "%s/outside/state", world->scene.path) <
+          sizeof(path));
+    CHECK(linux_journal_open(path, &journal, NULL) == 0);
+    CHECK(fill_disk(disk) == 0);
+    while (count < array_size(slots) && r == 0) {
+        r = note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &slots[count]);
+        count += r == 0;
+    }
+    /* What comes one by one needs no more space. */
+    CHECK(r == ERR_NO_SPACE && count > 0 && count < array_size(slots));
+    CHECK(note_leftover(journal, world->work, LEFT_TREE, LINUX_LEFTOVER_TREE, &tree) == 0);
+    CHECK(unlinkat(disk, "filler", 0) == 0);
+    while (count < array_size(slots))
+        CHECK(note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE,
+                            &slots[count++]) == 0);
+    CHECK(note_leftover(journal, world->work, LEFT_FILE, LINUX_LEFTOVER_FILE, &tree) == ERR_BUSY);
+    linux_journal_close(journal);
+    return 0;
+}
+
+static void a_full_disk_refuses_slots(void **state)
+{
+    struct child child = start_child(use_slots_of_a_full_disk, *state);
+    int line = end_child(&child);
+
+    if (line == CHILD_SKIPS)
+        skip_because("a small file system cannot be mounted here");
+    if (line != 0)
+        fail_msg("the child stopped at line %d", line);
 }
 
 static void a_bad_descriptor_takes_no_slot(void **state)
@@ -445,7 +495,7 @@ TEST_MAIN(with_world(the_living_are_not_swept),
           with_world(a_forked_child_does_not_take_the_journal_along),
           with_world(starts_at_the_same_time_do_not_take_each_others_files),
           with_world(a_slot_has_one_holder), with_world(slots_run_out_and_come_back),
-          with_world(a_bad_descriptor_takes_no_slot),
+          with_world(a_full_disk_refuses_slots), with_world(a_bad_descriptor_takes_no_slot),
           with_world(a_workspace_is_private_and_goes_when_it_is_dropped),
           with_world(workspaces_have_a_ceiling_and_take_no_slots),
           with_world(a_workspace_that_is_still_there_keeps_the_journal),
