@@ -121,8 +121,9 @@ static int make(const struct ownplace *place, const char *folder, struct err *er
     char path[PATH_MAX];
     size_t len;
 
-    if (!leads_find_existing(place->path, found, &len) || place->path[len] == '\0' ||
-        !is_within(found, folder) || !is_open_to_us(found) ||
+    /* Most are not in the folder: only of those in it is it asked how much of them exists. */
+    if (!is_within(place->path, folder) || !leads_find_existing(place->path, found, &len) ||
+        place->path[len] == '\0' || !is_within(found, folder) || !is_open_to_us(found) ||
         (place->needs_parent && strchr(place->path + len + 1, '/') != NULL))
         return 0;
     memcpy(path, place->path, strlen(place->path) + 1);
