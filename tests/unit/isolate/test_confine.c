@@ -10,7 +10,7 @@
 #include "isolate/confine.h"
 #include "isolate/threads.h"
 
-enum { THREADS_IN_TURN = 100, NO_RINGS = 77 };
+enum { THREADS_IN_TURN = 100, NO_RINGS = 77, FAR_FD = 500 };
 
 static const int standard_fds[] = {0, 1, 2};
 
@@ -405,12 +405,17 @@ static void confine_with_ring(void *data)
     struct io_uring_params params = {0};
     struct scheme *scheme = data;
     int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
+    int far;
 
     if (ring < 0)
         _exit(NO_RINGS);
     scheme->kept_fds = NULL;
     expect(confine(scheme) == ERR_INTERNAL);
+    far = fcntl(ring, F_DUPFD_CLOEXEC, FAR_FD);
+    expect(far >= FAR_FD);
     close(ring);
+    expect(confine(scheme) == ERR_INTERNAL);
+    close(far);
     expect(confine(scheme) == 0);
 }
 
