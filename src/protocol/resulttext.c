@@ -5,6 +5,8 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 
+enum { QUICK_MAX_BYTES = 256 };
+
 enum kind {
     NOTE,    /* in the last line */
     FLAG,    /* its name in the last line, if it is true */
@@ -321,6 +323,18 @@ static bool is_text(const struct json_value *key)
     case ECHO:
         break;
     }
+    return false;
+}
+
+bool resulttext_may_be_text(struct str object)
+{
+    /* An escape may be a letter of a name. */
+    if (object.len > QUICK_MAX_BYTES || str_find(object, STR("\\")) != SIZE_MAX)
+        return true;
+    for (size_t i = 0; i < array_size(rules); i++)
+        if ((rules[i].kind == TEXT || rules[i].kind == MATCHES || rules[i].kind == FILES) &&
+            str_find(object, rules[i].name) != SIZE_MAX)
+            return true;
     return false;
 }
 

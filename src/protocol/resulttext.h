@@ -25,6 +25,12 @@
 int resulttext_write(const struct json_value *object, struct buf *out, bool *out_is_text);
 
 /*
+ * False if the object, as JSON, has no such members, as far as that is seen without parsing it:
+ * most results of changes are short and have none.
+ */
+bool resulttext_may_be_text(struct str object);
+
+/*
  * The text of a list, which is written together with its object: a list of thousands would take
  * longer to parse than to read.
  */

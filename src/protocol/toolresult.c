@@ -93,10 +93,11 @@ int toolresult_write_object(struct buf *out, struct str object, enum toolresult_
     int r = 0;
 
     form = form_of(object, form);
-    if (form != TOOLRESULT_JSON)
+    if (form != TOOLRESULT_JSON && resulttext_may_be_text(object)) {
         r = buf_reserve(&text, object.len < out->max ? object.len : out->max);
-    if (r == 0 && form != TOOLRESULT_JSON)
-        r = write_text(object, &text, &is_text);
+        if (r == 0)
+            r = write_text(object, &text, &is_text);
+    }
     if (r < 0)
         return r;
     return toolresult_write(out, is_text ? buf_view(&text) : object,

@@ -33,7 +33,22 @@ static void expect_text(const char *object, const char *wanted)
 
     assert_int_equal(resulttext_write(parse(&arena, str_from(object)), &out, &is_text), 0);
     assert_int_equal(is_text, wanted[0] != '\0');
+    assert_true(!is_text || resulttext_may_be_text(str_from(object)));
     assert_written(&out, wanted);
+}
+
+static void short_objects_without_text_are_known_unparsed(void **state)
+{
+    char padded[400];
+
+    (void)state;
+    assert_false(resulttext_may_be_text(STR("{\"path\":\"a/b.txt\"}")));
+    assert_false(resulttext_may_be_text(STR("{\"path\":\"a\",\"replacements\":2}")));
+    assert_false(resulttext_may_be_text(STR("{}")));
+    assert_true(resulttext_may_be_text(STR("{\"conten\\u0074\":\"a\"}")));
+    assert_true(resulttext_may_be_text(STR("{\"matches\":[]}")));
+    snprintf(padded, sizeof(padded), "{\"path\":\"%0300d\"}", 0);
+    assert_true(resulttext_may_be_text(str_from(padded)));
 }
 
 static void a_file_is_its_text(void **state)
@@ -266,7 +281,8 @@ static void errors_are_a_message_or_an_object_with_it(void **state)
                          "\"isError\":true}");
 }
 
-TEST_MAIN(cmocka_unit_test(a_file_is_its_text),
+TEST_MAIN(cmocka_unit_test(short_objects_without_text_are_known_unparsed),
+          cmocka_unit_test(a_file_is_its_text),
           cmocka_unit_test(what_a_model_must_know_of_a_file_is_in_the_last_line),
           cmocka_unit_test(no_text_is_empty),
           cmocka_unit_test(several_files_have_a_line_before_each),
