@@ -56,7 +56,7 @@ void mcp_answer_parts(struct mcp_session *session, const struct mcp_call *call, 
                       const struct buf *stamp, const struct str *members, size_t count)
 {
     const struct mcp_outgoing about = answer_to(session, call, id);
-    struct str parts[2 * MCP_MAX_PAGE + 16];
+    __attribute__((uninitialized)) struct str parts[2 * MCP_MAX_PAGE + 16]; /* n of them are made */
     size_t n = 0;
 
     assert(count + 8 <= array_size(parts));

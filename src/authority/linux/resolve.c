@@ -280,8 +280,8 @@ static int name_below(struct backend_root *root, int fd, struct path_name *out_n
 int linux_check_place(struct backend_root *root, const struct backend_lookup *lookup,
                       const struct linux_place *place)
 {
-    struct path_name directory;
-    struct path_name name;
+    __attribute__((uninitialized)) struct path_name directory;
+    __attribute__((uninitialized)) struct path_name name;
     int r;
 
     if (!lookup->is_selective || lookup->admits == NULL)
