@@ -408,6 +408,9 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
     def test_a_command_that_runs_on_has_these_limits_for_all_its_processes(self):
         if "memory: limited for all" not in self.run_it("-v", "--", "true")[2]:
             self.skipTest("no cgroups")
+        release = tuple(int(part) for part in os.uname().release.split(".")[:2])
+        if os.geteuid() == 0 and release < (6, 14):
+            self.skipTest("root's commands start in a cgroup, which they cannot see")
         # Some were started before, by a process that has ended, and some are started meanwhile.
         code, out, said = self.run_it("-t", "60s", "--", "python3", "-c", """if True:
             import glob, os, pathlib, time

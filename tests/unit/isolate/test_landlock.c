@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "isolate/landlock.h"
+#include "isolate/threads.h"
 
 #define skip_without_landlock()                                                                    \
     do {                                                                                           \
@@ -295,6 +296,8 @@ static void start_thread_before_without_unshare(void *data)
 {
     take_call_away(SYS_unshare, EPERM);
     start_thread_before(data);
+    /* The thread has been joined, but may be counted for a moment. */
+    expect(threads_wait_alone(PATIENCE_MS));
     confine_inside(data, LANDLOCK_MAY_READ, 0);
 }
 
