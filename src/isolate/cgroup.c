@@ -677,18 +677,20 @@ int cgroup_leaf_extend(const struct cgroup_limits *limits, struct cgroup_leaf *l
     const struct cgroup_limits defaults = {.memory_bytes = limits->memory_unasked,
                                            .cpu_percent = limits->cpu_percent_unasked,
                                            .processes = limits->processes_unasked};
-    const size_t dirs = leaf->dir_count;
+    const struct cgroup_leaf before = *leaf;
     cleanup_free struct where *where = find_where();
 
     if (where == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
-    if (dirs == 0)
+    if (before.dir_count == 0)
         name_leaf(leaf);
     for (int i = 0; i < CGROUP_LIMITS; i++)
         if (leaf->holds[i] != CGROUP_BY_GROUP && value_of(&defaults, (enum cgroup_limit)i) > 0 &&
             hold(leaf, where, &defaults, (enum cgroup_limit)i))
             leaf->holds[i] = CGROUP_BY_GROUP;
-    cgroup_leaf_take(leaf, dirs, first);
+    /* A cgroup without the process limits nothing; cgroup_leaf_remove() removes it in the end. */
+    if (!cgroup_leaf_take(leaf, before.dir_count, first))
+        memcpy(leaf->holds, before.holds, sizeof(leaf->holds));
     return 0;
 }
 

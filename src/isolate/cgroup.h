@@ -97,8 +97,11 @@ int cgroup_leaf_make(const struct cgroup_limits *limits, struct cgroup_leaf *out
 int cgroup_leaf_extend(const struct cgroup_limits *limits, struct cgroup_leaf *leaf, pid_t first,
                        struct err *err);
 
-/* Moves a process and its descendants into its cgroups from this one on. */
-void cgroup_leaf_take(const struct cgroup_leaf *leaf, size_t first_dir, pid_t first);
+/*
+ * Moves a process and its descendants into its cgroups from this one on. False if the process
+ * itself cannot be moved; some of its descendants may have ended.
+ */
+bool cgroup_leaf_take(const struct cgroup_leaf *leaf, size_t first_dir, pid_t first);
 
 /*
  * Removes what killed processes left in the group of the last leaf with one. False while processes

@@ -243,12 +243,15 @@ static bool move_all(const struct cgroup_leaf *leaf, size_t first_dir, pid_t fir
 }
 
 /* Whoever is in it has its new children there: each time fewer are left outside. */
-void cgroup_leaf_take(const struct cgroup_leaf *leaf, size_t first_dir, pid_t first)
+bool cgroup_leaf_take(const struct cgroup_leaf *leaf, size_t first_dir, pid_t first)
 {
     bool has_moved = first_dir < leaf->dir_count;
 
+    if (!move(leaf, first_dir, first))
+        return false;
     for (int times = 0; times < MAX_TIMES && has_moved; times++)
         has_moved = move_all(leaf, first_dir, first, times == 0);
+    return true;
 }
 
 /* ---- What was written ---- */

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "isolate/cgroup.h"
@@ -381,6 +382,31 @@ static void processes_that_run_already_are_limited_together(void **state)
     remove_leaf(&leaf);
 }
 
+static void exit_at_once(void *data)
+{
+    pid_t *own = data;
+
+    *own = getpid();
+}
+
+static void who_cannot_be_moved_is_not_said_to_be_limited(void **state)
+{
+    const struct cgroup_limits defaults = {.memory_unasked = 64 << 20, .cpu_percent_unasked = 150};
+    struct cgroup_leaf leaf = CGROUP_LEAF_INIT;
+    pid_t *gone =
+        mmap(NULL, sizeof(*gone), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_ptr_not_equal(gone, MAP_FAILED);
+    in_child(exit_at_once, gone);
+    assert_int_equal(cgroup_leaf_make(&defaults, &leaf, NULL), 0);
+    assert_int_equal(cgroup_leaf_extend(&defaults, &leaf, *gone, NULL), 0);
+    for (int i = 0; i < CGROUP_LIMITS; i++)
+        assert_int_not_equal(leaf.holds[i], CGROUP_BY_GROUP);
+    cgroup_leaf_remove(&leaf);
+    munmap(gone, sizeof(*gone));
+}
+
 static void limits_that_were_asked_for_stay_when_defaults_are_added(void **state)
 {
     const struct cgroup_limits some = {.processes = ATTEMPTS + 5, .memory_unasked = 64 << 20};
@@ -538,6 +564,7 @@ TEST_MAIN(cmocka_unit_test(what_does_not_hold_is_said),
           cmocka_unit_test(who_joins_is_in_and_what_is_empty_goes),
           cmocka_unit_test(a_process_is_born_in_version_2_and_killed_by_it),
           cmocka_unit_test(processes_that_run_already_are_limited_together),
+          cmocka_unit_test(who_cannot_be_moved_is_not_said_to_be_limited),
           cmocka_unit_test(limits_that_were_asked_for_stay_when_defaults_are_added),
           cmocka_unit_test(leaves_of_a_group_share_its_limits),
           cmocka_unit_test(processes_in_sandboxes_count_together),
