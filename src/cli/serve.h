@@ -39,8 +39,7 @@ extern const struct option serve_options[SERVE_OPTIONS];
 /* A key that connects the owner's machine without pairing; the daemon has the same variable. */
 #define SERVE_STATIC_KEY_ENV "N8N_INSTANCE_AI_GATEWAY_API_KEY"
 
-/* The state directory whose copies --copies shows, if it is not the server's; from `gatehouse up`.
- */
+/* Set by `gatehouse up`: the state directory whose copies --copies shows, if not the server's. */
 #define SERVE_COPIES_STATE_ENV "GATEHOUSE_COPIES_STATE_DIR"
 
 /* Whoever has it may read /metrics. */

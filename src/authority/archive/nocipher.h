@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of nettle with which the static libarchive decrypts zip files, given a password. We
- * give none and refuse such files, so nothing calls them; and a program that need not load nettle
- * starts 0.1 ms earlier. Whoever gets here all the same does not get any further.
+ * give none and refuse such files, so nothing calls them, and a program that does not load nettle
+ * starts 0.1 ms earlier. If one is called after all, the program aborts.
  */
 #ifndef AUTHORITY_ARCHIVE_NOCIPHER_H
 #define AUTHORITY_ARCHIVE_NOCIPHER_H

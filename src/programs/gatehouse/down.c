@@ -25,7 +25,7 @@ enum {
 };
 
 const struct option down_options[DOWN_OPTIONS] = {
-    [DOWN_OPTION_ALL] = {.name = "all", .help = "stop all of yours"},
+    [DOWN_OPTION_ALL] = {.name = "all", .help = "stop every 'gatehouse up' of yours"},
 };
 
 const struct option_argument down_arguments[DOWN_ARGUMENTS] = {
@@ -121,7 +121,8 @@ static void end_one(struct search *search, const struct status_up *up)
         return;
     }
     search->has_failed = true;
-    fprintf(stderr, "gatehouse down: the one for %s has not ended; 'kill %d' ends it, too\n",
+    fprintf(stderr,
+            "gatehouse down: 'gatehouse up' for %s is still running; stop it with 'kill %d'\n",
             folder, (int)up->pid);
 }
 
@@ -167,10 +168,11 @@ static int run(const struct option_values *values, struct err *err)
     if (search.count == 0)
         return err_set(err, ERR_NOT_FOUND, "no 'gatehouse up' of yours is running");
     if (search.count > 1 && given == NULL && !is_for_all)
-        return err_set(err, ERR_INVALID_OPTION,
-                       "%zu of them are running: name a folder that 'gatehouse status' shows, or "
-                       "use --all",
-                       search.count);
+        return err_set(
+            err, ERR_INVALID_OPTION,
+            "%zu of them are running: name the folder of the one to stop ('gatehouse status' "
+            "lists them), or use --all",
+            search.count);
     search.is_for_real = true;
     (void)status_each_up(visit, &search);
     return search.has_failed ? EXIT_FAILURE : EXIT_SUCCESS;

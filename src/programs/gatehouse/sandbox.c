@@ -158,7 +158,7 @@ static void tell_what_holds(struct box *box, struct box_process *process)
 {
     cleanup_buf struct buf words = BUF_INIT(WORDS_MAX_BYTES);
 
-    (void)box_limit_together(box, process, NULL); /* now, so as to tell */
+    (void)box_limit_together(box, process, NULL); /* early, so that the report is true */
     if (box_describe(box, &words) == 0)
         fwrite(words.data, 1, words.len, stderr);
 }

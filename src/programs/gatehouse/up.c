@@ -36,8 +36,8 @@ const struct option up_options[UP_OPTIONS] = {
                         .min = 1,
                         .max = 65535,
                         .fallback = "7654",
-                        .help = "port of the page and of /mcp on this machine; if that is taken "
-                                "and this option is not given, the folder gets another"},
+                        .help = "port of the page and of /mcp on this machine; without this "
+                                "option, another one if the default is taken"},
     [UP_OPTION_LISTEN] = {.name = "listen",
                           .type = OPTION_TEXT,
                           .placeholder = "ADDRESS",
