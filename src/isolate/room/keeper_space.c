@@ -7,9 +7,9 @@
 #include "isolate/room/keeper.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 enum {
     LOOK_LEAST_MS = 100,
@@ -18,14 +18,6 @@ enum {
     FILES_PER_MS = 200,
     MUCH_BYTES = 64 << 10, /* written from one look to the next */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now = {0};
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void end_for_space(struct kept *kept)
 {
@@ -79,7 +71,7 @@ static void look(struct keeper *keeper)
     const struct space twice = {floor->bytes * 2, floor->files * 2};
     struct space free;
 
-    keeper->look_ms = now_ms() + LOOK_LEAST_MS;
+    keeper->look_ms = clock_monotonic_ms(&clock_system) + LOOK_LEAST_MS;
     if (!space_free(keeper->rooms, &free))
         return; /* a disk that fails: the next look may tell */
     if (space_is_half_low(&free, floor)) {
@@ -88,7 +80,7 @@ static void look(struct keeper *keeper)
     } else if (space_is_low(&free, &twice)) {
         weigh(keeper, space_is_low(&free, floor));
     }
-    keeper->look_ms = now_ms() + time_left(&free, floor);
+    keeper->look_ms = clock_monotonic_ms(&clock_system) + time_left(&free, floor);
 }
 
 int keep_watch_space(struct keeper *keeper)
@@ -97,10 +89,10 @@ int keep_watch_space(struct keeper *keeper)
 
     if (list_is_empty(&keeper->kept) || (keeper->floor.bytes == 0 && keeper->floor.files == 0))
         return -1;
-    left = keeper->look_ms - now_ms();
+    left = keeper->look_ms - clock_monotonic_ms(&clock_system);
     if (left <= 0) {
         look(keeper);
-        left = keeper->look_ms - now_ms();
+        left = keeper->look_ms - clock_monotonic_ms(&clock_system);
     }
     return left > 0 ? (int)left : 0;
 }
