@@ -115,6 +115,7 @@ static int enter_group(const struct room_seed *seed, struct room_birth *birth)
 {
     int r = cgroup_leaf_join(seed->leaf);
 
+    close(seed->joining);
     say(birth, "its limits");
     return r == 0 && unshare(CLONE_NEWCGROUP) < 0 ? errno : r;
 }

@@ -69,7 +69,8 @@ struct room_seed {
     gid_t gid;
     const struct cgroup_leaf *leaf;
     const struct seccomp_program *calls;
-    int gate; /* to the keeper */
+    int gate;    /* to the keeper */
+    int joining; /* to close when it has joined its cgroup */
 };
 
 /*

@@ -90,7 +90,7 @@ static void reap(struct keeper *keeper)
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid == keeper->remover)
-            keeper->remover = 0;
+            keep_end_remover(keeper);
         list_each_safe (node, &keeper->kept) {
             struct kept *kept = list_entry(node, struct kept, node);
 
@@ -357,11 +357,11 @@ static void fill_spares(struct keeper *keeper)
 
     if (is_complete(keeper) || poll(&wait, 1, 0) != 0)
         return;
-    /* A room costs the keeper less than a first process: that one builds it itself. */
-    if (keep_needs_ahead(keeper))
-        keep_add_ahead(keeper);
-    else
+    /* First processes first: they take longer, and there should be some when the next one waits. */
+    if (keeper->spare_count < KEEP_MAX_SPARES && !keep_is_joining(keeper))
         keep_add_spare(keeper);
+    else if (keep_needs_ahead(keeper))
+        keep_add_ahead(keeper);
 }
 
 /* How long to wait for an order before the next thing in the background. */
@@ -373,8 +373,7 @@ static int pause_ms(struct keeper *keeper)
         return -1;
     if (!is_complete(keeper))
         return SPARE_PAUSE_MS;
-    if ((!keeper->is_swept || (keeper->has_trash && keeper->remover <= 0)) &&
-        (look_ms < 0 || look_ms > TRASH_PAUSE_MS))
+    if ((!keeper->is_swept || keep_has_trash(keeper)) && (look_ms < 0 || look_ms > TRASH_PAUSE_MS))
         return TRASH_PAUSE_MS;
     return look_ms;
 }
@@ -396,7 +395,7 @@ int room_keep(int lifeline)
     sigset_t mask;
     char byte;
 
-    keeper = (struct keeper){.lifeline = lifeline, .socket = -1, .directory = -1};
+    keeper = (struct keeper){.lifeline = lifeline, .socket = -1, .directory = -1, .joining = -1};
     list_init(&keeper.kept);
     list_init(&keeper.spares);
     list_init(&keeper.ahead);
@@ -437,5 +436,7 @@ int room_keep(int lifeline)
     keep_close_mounts(&keeper);
     if (keeper.remover > 0)
         (void)kill(keeper.remover, SIGKILL);
+    keeper.leaves_given = keeper.leaves_count;
+    keep_end_remover(&keeper);
     return EXIT_SUCCESS;
 }

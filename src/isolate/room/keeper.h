@@ -11,9 +11,10 @@ enum { KEEP_MAX_RANGES = 4094, KEEP_MUCH_TRASH = 64 };
 
 /*
  * First processes that wait for their room: to move a process into a cgroup takes the kernel longer
- * than all the rest of a start.
+ * than all the rest of a start. As many as are wanted, one after the other, until the first new one
+ * has moved.
  */
-enum { KEEP_MAX_SPARES = 3 };
+enum { KEEP_MAX_SPARES = 6 };
 
 /* Rooms that are built before anybody wants them: see keeper_ahead.c. */
 enum { KEEP_MAX_AHEAD = 2 };
@@ -64,8 +65,11 @@ struct keeper {
     struct space floor; /* of what is free; 0: none */
     int64_t look_ms;    /* when to look at that next */
     struct list kept;
+    int joining; /* ends when the last first process has joined its cgroup; or -1 */
     struct list spares;
     size_t spare_count;
+    size_t spares_wanted;
+    int64_t calm_ms;   /* when few are enough again, if no room is started until then */
     struct list ahead; /* the oldest first */
     size_t ahead_count;
     bool is_ahead_useless; /* the last one did not come to be */
@@ -79,6 +83,9 @@ struct keeper {
     unsigned trash_removed; /* of `trashed`, when the last remover was started */
     size_t mounts_count;    /* mount namespaces of deleted rooms, for the remover to end */
     int mounts[KEEP_MUCH_TRASH];
+    size_t leaves_count; /* cgroups of ended rooms, for the remover to remove */
+    size_t leaves_given; /* of these, the first ones, to the remover that runs */
+    struct cgroup_leaf leaves[KEEP_MUCH_TRASH];
     bool is_root;
     unsigned first_uid; /* of the range of an ordinary user */
     unsigned first_gid;
@@ -105,7 +112,13 @@ bool keep_has_name(int dir_fd, const char *name);
 
 /* Moves it where the remover finds it. 0 or an errno value. */
 int keep_throw_away(struct keeper *keeper, int dir_fd, const char *name);
+void keep_throw_away_leaf(struct keeper *keeper, struct cgroup_leaf *leaf);
+
+bool keep_has_trash(const struct keeper *keeper);
 void keep_start_remover(struct keeper *keeper, bool is_idle);
+
+/* The remover has ended: removes what it may have left, so that nothing is left for sure. */
+void keep_end_remover(struct keeper *keeper);
 
 /* Ends what was mounted in deleted rooms, if the caller is the last who has them. */
 void keep_close_mounts(struct keeper *keeper);
@@ -162,6 +175,12 @@ struct kept *keep_find(const struct keeper *keeper, const char *id, uint64_t num
 int keep_start_room(struct keeper *keeper, const struct room_ask *asked,
                     const char (*layers)[ROOM_ID_BYTES], int socket, int reports, struct err *err);
 void keep_add_spare(struct keeper *keeper);
+
+/*
+ * Whether the last first process has yet to join its cgroup. In version 1 that can take some
+ * milliseconds, and whoever wants to create the next one waits.
+ */
+bool keep_is_joining(struct keeper *keeper);
 
 /* Builds one of the last plan that nobody wants yet, of a spare first process. */
 int keep_build_ahead(struct keeper *keeper, struct kept **out_kept);

@@ -59,18 +59,27 @@ int keep_throw_away(struct keeper *keeper, int dir_fd, const char *name)
     return errno;
 }
 
-static _Noreturn void empty_trash(int trash)
+void keep_throw_away_leaf(struct keeper *keeper, struct cgroup_leaf *leaf)
+{
+    if (leaf->dir_count == 0)
+        return;
+    if (keeper->leaves_count == array_size(keeper->leaves)) {
+        cgroup_leaf_remove(leaf);
+        return;
+    }
+    keeper->leaves[keeper->leaves_count++] = *leaf;
+    *leaf = (struct cgroup_leaf)CGROUP_LEAF_INIT;
+}
+
+static void empty_trash(int trash)
 {
     int copy = keep_open_folder(trash, ".");
-    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    cleanup_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
 
-    if (dir == NULL)
-        _exit(EXIT_FAILURE);
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
-    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             room_remove_tree(trash, entry->d_name);
-    _exit(0);
 }
 
 /* Ends what was mounted in deleted rooms, if it is the last who has them. */
@@ -80,31 +89,51 @@ void keep_close_mounts(struct keeper *keeper)
         close(keeper->mounts[--keeper->mounts_count]);
 }
 
+bool keep_has_trash(const struct keeper *keeper)
+{
+    return keeper->remover <= 0 && (keeper->has_trash || keeper->leaves_count > 0);
+}
+
 /*
  * One process at a time, in the background: when there is much, or when nobody wants anything.
  * It has copies of the mount namespaces of deleted rooms: the kernel takes as long for their end as
- * for all the rest of a room's.
+ * for all the rest of a room's. Cgroups come last, when the pages of removed files are gone.
  */
 void keep_start_remover(struct keeper *keeper, bool is_idle)
 {
     enum { LOW_PRIORITY = 10 };
 
-    if (!keeper->has_trash || keeper->remover > 0 ||
+    if (!keep_has_trash(keeper) ||
         (!is_idle && keeper->trashed - keeper->trash_removed < KEEP_MUCH_TRASH))
         return;
     keeper->has_trash = false;
     keeper->trash_removed = keeper->trashed;
+    keeper->leaves_given = keeper->leaves_count;
     keeper->remover = fork();
-    if (keeper->remover != 0) {
-        keep_close_mounts(keeper);
-        return;
-    }
     keep_close_mounts(keeper);
+    if (keeper->remover != 0)
+        return;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     (void)setpriority(PRIO_PROCESS, 0, LOW_PRIORITY);
     close(keeper->socket);
     close(keeper->lifeline);
     empty_trash(keeper->trash);
+    for (size_t i = 0; i < keeper->leaves_given; i++)
+        cgroup_leaf_remove(&keeper->leaves[i]);
+    _exit(EXIT_SUCCESS);
+}
+
+void keep_end_remover(struct keeper *keeper)
+{
+    const size_t given = keeper->leaves_given;
+
+    for (size_t i = 0; i < given; i++)
+        cgroup_leaf_remove(&keeper->leaves[i]);
+    keeper->leaves_count -= given;
+    memmove(keeper->leaves, keeper->leaves + given,
+            keeper->leaves_count * sizeof(keeper->leaves[0]));
+    keeper->leaves_given = 0;
+    keeper->remover = 0;
 }
 
 /* The parts for the overlays. 0 or an errno value. */

@@ -137,7 +137,7 @@ void keep_let_go(struct keeper *keeper, struct kept *kept)
         keeper->mounts[keeper->mounts_count++] = kept->mounts;
     else if (kept->mounts >= 0)
         close(kept->mounts);
-    cgroup_leaf_remove(&kept->leaf);
+    keep_throw_away_leaf(keeper, &kept->leaf);
     if (kept->range > 0)
         keep_give_back_range(keeper, kept->range);
     free(kept->layers);
@@ -153,7 +153,31 @@ void keep_end_process(const struct kept *kept)
         ;
 }
 
-static int bear(const struct keeper *keeper, enum room_network network, struct kept *kept)
+bool keep_is_joining(struct keeper *keeper)
+{
+    char byte;
+
+    if (keeper->joining >= 0 && read(keeper->joining, &byte, 1) == 0)
+        close(steal_fd(&keeper->joining));
+    return keeper->joining >= 0;
+}
+
+/*
+ * In a first process: the mounts of deleted rooms would end with it otherwise, or when it becomes a
+ * room for which somebody waits.
+ */
+static void let_mounts_go(struct keeper *keeper)
+{
+    keep_close_mounts(keeper);
+    list_each (node, &keeper->kept) {
+        const struct kept *kept = list_entry(node, struct kept, node);
+
+        if (kept->mounts >= 0)
+            close(kept->mounts);
+    }
+}
+
+static int bear(struct keeper *keeper, enum room_network network, struct kept *kept)
 {
     const unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
                                 CLONE_NEWUTS | (network != ROOM_NETWORK_HOST ? CLONE_NEWNET : 0);
@@ -165,19 +189,31 @@ static int bear(const struct keeper *keeper, enum room_network network, struct k
                              .leaf = &kept->leaf,
                              .calls = &keeper->calls};
     int gate[2];
+    int joining[2];
     int r;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate) < 0)
         return errno;
     seed.gate = gate[1];
     kept->gate = gate[0];
+    if (pipe2(joining, O_CLOEXEC | O_NONBLOCK) < 0) {
+        r = errno;
+        close(gate[1]);
+        return r;
+    }
+    seed.joining = joining[1];
     kept->pid = cgroup_leaf_fork(&kept->leaf, flags, &kept->pidfd);
     if (kept->pid == 0) {
         close(gate[0]);
+        let_mounts_go(keeper);
         room_live(&seed);
     }
     r = kept->pid < 0 ? errno : 0;
     close(gate[1]);
+    close(joining[1]);
+    if (keeper->joining >= 0)
+        close(keeper->joining);
+    keeper->joining = joining[0];
     if (r == 0 && seed.has_range)
         r = keep_give_range(kept);
     return r == 0 && seed.has_mounts ? keep_send_shared(keeper, kept->gate, kept->users) : r;

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "isolate/room/keeper.h"
 #include "isolate/room/outer.h"
 
 /* How many processes of the room sleep. */
@@ -237,6 +238,8 @@ static void a_room_whose_first_process_is_killed_says_so(void **state)
     scene_expect(&scene, room, "echo again", "again\n");
 }
 
+enum { WAITING = KEEP_MAX_SPARES + KEEP_MAX_AHEAD };
+
 /* Waits until the keeper has as many that wait, and kills them, until it has buried them. */
 static void kill_waiting(int count)
 {
@@ -257,13 +260,45 @@ static void a_start_does_without_what_waits_for_it(void **state)
     static struct scene_result result;
 
     (void)state;
-    for (int i = 1; i <= 5; i++) {
+    for (int i = 1; i <= WAITING; i++) {
         struct room *room;
 
         kill_waiting(i);
         room = scene_room(&scene, "after", &result);
         scene_expect(&scene, room, "ls; echo x > x; cat x", "x\n");
         assert_int_equal(scene_delete(&scene, "after"), 0);
+    }
+}
+
+/* Namespaces would end with whoever has them last, while somebody waits for its room. */
+static void those_who_wait_have_no_mounts_of_deleted_rooms(void **state)
+{
+    static struct scene_result result;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip_because("only root sees what descriptors they have");
+    for (int i = 0; i < 3; i++) {
+        scene_expect(&scene, scene_room(&scene, "mounts", &result), "ls", "");
+        assert_int_equal(scene_delete(&scene, "mounts"), 0);
+    }
+    while (child_named(scene.keeper->pid, "gatehouse-spare", true, WAITING - 1) == 0)
+        sched_yield();
+    for (int i = 0; i < WAITING; i++) {
+        char path[64];
+        DIR *dir;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd",
+                 (int)child_named(scene.keeper->pid, "gatehouse-spare", true, i));
+        dir = opendir(path);
+        assert_non_null(dir);
+        for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+            char target[64] = "";
+
+            (void)readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+            assert_int_not_equal(strncmp(target, "mnt:", 4), 0);
+        }
+        closedir(dir);
     }
 }
 
@@ -753,6 +788,47 @@ static int count_cgroups(const struct served *served)
     return count;
 }
 
+/* How many there are when nothing is removed any more. */
+static int count_settled(const struct served *served)
+{
+    int before;
+    int now = count_cgroups(served);
+
+    do {
+        before = now;
+        usleep(300000);
+        now = count_cgroups(served);
+    } while (now != before);
+    return now;
+}
+
+static void the_cgroup_of_a_room_goes_even_if_its_remover_is_killed(void **state)
+{
+    static struct scene_result result;
+    struct served served = {.keeper = scene.keeper->pid, .earlier = BUF_INIT(LIST_MAX_BYTES)};
+    pid_t remover = 0;
+    int before;
+
+    (void)state;
+    while (child_named(served.keeper, "gatehouse-spare", true, WAITING - 1) == 0)
+        sched_yield();
+    before = count_settled(&served);
+    if (before == 0)
+        skip_because("no cgroups");
+    scene_expect(&scene, scene_room(&scene, "much", &result), "seq 5000 | xargs touch", "");
+    assert_int_equal(scene_delete(&scene, "much"), 0);
+    /* On a busy machine it may be gone before we see it. */
+    for (int i = 0; i < 1000 && remover == 0; i++) {
+        remover = child_named(served.keeper, "gatehouse-init", false, 0);
+        usleep(1000);
+    }
+    if (remover > 0)
+        (void)kill(remover, SIGKILL);
+    while (child_named(served.keeper, "gatehouse-spare", true, WAITING - 1) == 0)
+        sched_yield();
+    assert_int_equal(count_settled(&served), before);
+}
+
 /*
  * The other process: it must not fail an assertion, which would go on with the tests in both, nor
  * hold what belongs to the first keeper, which would then wait for its end.
@@ -1048,27 +1124,27 @@ static int end_scene(void **state)
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
-TEST_MAIN(T(a_room_runs_commands_as_its_user),
-          T(files_outlive_a_stop_and_a_new_keeper_and_not_a_delete),
-          T(a_room_over_layers_sees_their_files_and_leaves_them_alone),
-          T(a_start_does_without_what_waits_for_it), T(a_room_that_waits_does_not_keep_its_layers),
-          T(a_second_start_of_a_running_room_is_refused),
-          T(files_in_memory_are_limited_and_gone_after_a_stop),
-          T(a_room_whose_first_process_is_killed_says_so),
-          T(output_errors_and_status_are_told_apart),
-          T(what_cannot_start_is_refused_with_its_reason), T(a_long_command_runs_whole),
-          T(a_timeout_kills_the_whole_tree_with_children_that_left_the_session),
-          T(a_background_child_does_not_hold_the_end_and_lives_on),
-          T(killing_after_the_end_ends_what_was_left_in_the_background),
-          T(nothing_is_read_while_paused_and_nothing_is_lost), T(input_and_a_terminal_work),
-          T(usage_counts_processes_memory_and_time), T(limits_hold),
-          T(a_room_sees_nothing_of_the_host_and_of_its_neighbours),
-          T(the_kernel_gives_a_command_nothing_more),
-          T(root_of_a_room_is_nobody_outside_and_a_command_is_not_root),
-          T(with_a_range_of_its_user_a_command_is_somebody_else),
-          T(nothing_is_left_when_a_service_is_killed),
-          T(nothing_is_left_when_service_and_keeper_are_killed), T(rounds_of_kills_leave_nothing),
-          T(a_service_is_told_when_its_keeper_dies), T(a_limit_that_cannot_be_held_is_refused),
-          T(disk_space_is_limited_for_files_that_stay),
-          T(without_ids_of_its_own_no_keeper_starts_unless_that_is_allowed),
-          cmocka_unit_test_setup_teardown(fifty_starts_at_once_all_work, open_scene, end_scene))
+TEST_MAIN(
+    T(a_room_runs_commands_as_its_user), T(files_outlive_a_stop_and_a_new_keeper_and_not_a_delete),
+    T(a_room_over_layers_sees_their_files_and_leaves_them_alone),
+    T(a_start_does_without_what_waits_for_it), T(those_who_wait_have_no_mounts_of_deleted_rooms),
+    T(a_room_that_waits_does_not_keep_its_layers), T(a_second_start_of_a_running_room_is_refused),
+    T(files_in_memory_are_limited_and_gone_after_a_stop),
+    T(a_room_whose_first_process_is_killed_says_so), T(output_errors_and_status_are_told_apart),
+    T(what_cannot_start_is_refused_with_its_reason), T(a_long_command_runs_whole),
+    T(a_timeout_kills_the_whole_tree_with_children_that_left_the_session),
+    T(a_background_child_does_not_hold_the_end_and_lives_on),
+    T(killing_after_the_end_ends_what_was_left_in_the_background),
+    T(nothing_is_read_while_paused_and_nothing_is_lost), T(input_and_a_terminal_work),
+    T(usage_counts_processes_memory_and_time), T(limits_hold),
+    T(a_room_sees_nothing_of_the_host_and_of_its_neighbours),
+    T(the_kernel_gives_a_command_nothing_more),
+    T(root_of_a_room_is_nobody_outside_and_a_command_is_not_root),
+    T(with_a_range_of_its_user_a_command_is_somebody_else),
+    T(the_cgroup_of_a_room_goes_even_if_its_remover_is_killed),
+    T(nothing_is_left_when_a_service_is_killed),
+    T(nothing_is_left_when_service_and_keeper_are_killed), T(rounds_of_kills_leave_nothing),
+    T(a_service_is_told_when_its_keeper_dies), T(a_limit_that_cannot_be_held_is_refused),
+    T(disk_space_is_limited_for_files_that_stay),
+    T(without_ids_of_its_own_no_keeper_starts_unless_that_is_allowed),
+    cmocka_unit_test_setup_teardown(fifty_starts_at_once_all_work, open_scene, end_scene))
