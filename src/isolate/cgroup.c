@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "isolate/procstat.h"
 #include "isolate/sanitized.h"
 
 enum {
@@ -213,20 +214,14 @@ static bool set_limit(int dir_fd, const char *leaf, bool is_v2, enum cgroup_limi
     return false;
 }
 
-/* Also one that nobody has reaped yet. Its state comes behind its name: "12 (name) Z 1". */
+/* Also one that nobody has reaped yet. */
 static bool is_dead(pid_t pid)
 {
-    char path[32];
-    char text[EVENTS_MAX_BYTES];
-    const char *at;
+    struct procstat stat;
 
     if (kill(pid, 0) < 0)
         return errno == ESRCH;
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    if (!read_text_at(AT_FDCWD, path, text, sizeof(text)))
-        return false;
-    at = strrchr(text, ')');
-    return at != NULL && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
+    return procstat_of(pid, &stat) && stat.has_ended;
 }
 
 /* Of our process namespace; 0 if unknown. Asked for each time, since a copy may be in another. */

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/streams.h"
+#include "isolate/procstat.h"
 
 enum { STAT_BYTES = 1024, MAX_PROCESSES = 1 << 16, US_PER_SECOND = 1000000 };
 enum { MAX_GENERATIONS = 1024, MAX_TIMES = 16, MEMBERS_BYTES = 1 << 14 };
@@ -54,50 +55,8 @@ static bool read_number(const struct cgroup_leaf *leaf, const char *name, const 
 
 struct process {
     pid_t pid;
-    pid_t parent;
-    uint64_t ticks;
-    uint64_t pages;
-    bool has_ended;
+    struct procstat stat;
 };
-
-/* The fields behind the name, which may contain anything: "S 12 ...". */
-static bool read_process(int proc_fd, const char *name, struct process *out_process)
-{
-    enum { PARENT = 1, FIRST_TIME = 11, LAST_TIME = 14, PAGES = 21, FIELDS };
-    char path[NAME_MAX + sizeof("/stat")];
-    char text[STAT_BYTES];
-    cleanup_fd int fd = -1;
-    const char *at;
-    ssize_t got;
-
-    snprintf(path, sizeof(path), "%s/stat", name);
-    fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-    got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    if (got <= 0)
-        return false;
-    text[got] = '\0';
-    at = strrchr(text, ')');
-    if (at == NULL || strlen(at) < 4)
-        return false;
-    *out_process =
-        (struct process){.pid = (pid_t)strtol(name, NULL, 10), .has_ended = at[2] == 'Z'};
-    at += 3;
-    for (int i = 1; i < FIELDS; i++) {
-        char *end;
-        long long value = strtoll(at, &end, 10);
-
-        if (end == at)
-            return false;
-        if (i == PARENT)
-            out_process->parent = (pid_t)value;
-        if (i >= FIRST_TIME && i <= LAST_TIME)
-            out_process->ticks += (uint64_t)value;
-        if (i == PAGES)
-            out_process->pages = (uint64_t)value;
-        at = end;
-    }
-    return true;
-}
 
 struct processes {
     struct process *items; /* in the order of their numbers */
@@ -139,7 +98,8 @@ static struct processes read_processes(void)
             all.items = more;
             room += 256;
         }
-        if (read_process(dirfd(proc), entry->d_name, &all.items[all.count]))
+        all.items[all.count].pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (procstat_read(dirfd(proc), entry->d_name, &all.items[all.count].stat))
             all.count++;
     }
     if (all.count > 0)
@@ -153,7 +113,7 @@ static pid_t parent_of(const struct processes *all, pid_t pid)
     const struct process *found =
         bsearch(&wanted, all->items, all->count, sizeof(*all->items), compare_pids);
 
-    return found != NULL ? found->parent : 0;
+    return found != NULL ? found->stat.parent : 0;
 }
 
 /* Orphans become children of the first process, so all of a namespace are its descendants. */
@@ -176,8 +136,8 @@ static void add_up(pid_t first, struct cgroup_usage *out_usage)
         if (!descends_from(&all, one->pid, first))
             continue;
         out_usage->processes++;
-        out_usage->memory_bytes += one->pages * page_bytes;
-        out_usage->cpu_us += one->ticks * (US_PER_SECOND / ticks_per_second);
+        out_usage->memory_bytes += one->stat.pages * page_bytes;
+        out_usage->cpu_us += one->stat.ticks * (US_PER_SECOND / ticks_per_second);
     }
 }
 
@@ -235,7 +195,7 @@ static bool move_all(const struct cgroup_leaf *leaf, size_t first_dir, pid_t fir
         const struct process *one = &all.items[i];
 
         /* Of one that has ended only other threads can be moved. */
-        if ((!one->has_ended || is_first_time) && descends_from(&all, one->pid, first) &&
+        if ((!one->stat.has_ended || is_first_time) && descends_from(&all, one->pid, first) &&
             !has_line(str_from(members), one->pid) && move(leaf, first_dir, one->pid))
             has_moved = true;
     }

@@ -8,24 +8,21 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/streams.h"
+#include "isolate/procstat.h"
 
 /*
  * If a scan finds nobody to signal, and nobody has ended since, the next one finds nobody either;
  * one more is for what /proc had not shown yet.
  */
-enum { MAX_IDLE_LOOKS = 3, STAT_BYTES = 512 };
+enum { MAX_IDLE_LOOKS = 3 };
 
 /* ---- Steps ---- */
 
@@ -71,38 +68,6 @@ int box_open_enter_limits(struct box_build *build)
 
 /* ---- The end of all ---- */
 
-/* Parent and group of a process; its name in the line may contain anything, also brackets. */
-static bool read_relations(int proc_fd, const char *number, pid_t *out_parent, pid_t *out_group)
-{
-    char path[NAME_MAX + sizeof("/stat")];
-    char text[STAT_BYTES];
-    cleanup_fd int fd = -1;
-    const char *rest;
-    char *next;
-    char *end;
-    long parent;
-    long group;
-    ssize_t got;
-
-    snprintf(path, sizeof(path), "%s/stat", number);
-    fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-    got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    if (got <= 0)
-        return false;
-    text[got] = '\0';
-    rest = strrchr(text, ')');
-    /* ") S 12 12 ...": sscanf() would be a tenth of the program. */
-    if (rest == NULL || strlen(rest) < 4)
-        return false;
-    parent = strtol(rest + 4, &next, 10);
-    group = strtol(next, &end, 10);
-    if (next == rest + 4 || end == next)
-        return false;
-    *out_parent = (pid_t)parent;
-    *out_group = (pid_t)group;
-    return true;
-}
-
 /*
  * Signals each child together with its group, so that nobody in it can fork past that. Returns how
  * many it reached. SAFETY: the pid of an unreaped child is not reused, and its group stays in a
@@ -118,16 +83,15 @@ static int kill_children(void)
         return 0;
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own */
     for (const struct dirent *entry; (entry = readdir(proc)) != NULL;) {
-        pid_t parent;
-        pid_t group;
+        struct procstat stat;
         pid_t pid;
 
         if (!isdigit((unsigned char)entry->d_name[0]) ||
-            !read_relations(dirfd(proc), entry->d_name, &parent, &group) || parent != own)
+            !procstat_read(dirfd(proc), entry->d_name, &stat) || stat.parent != own)
             continue;
         pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (group > 1 && group != own)
-            (void)kill(-group, SIGKILL);
+        if (stat.group > 1 && stat.group != own)
+            (void)kill(-stat.group, SIGKILL);
         if (kill(pid, SIGKILL) == 0)
             reached++;
     }

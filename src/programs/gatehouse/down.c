@@ -13,13 +13,13 @@
 
 #include "base/cleanup.h"
 #include "base/printable.h"
+#include "isolate/procstat.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/start.h"
 #include "programs/gatehouse/status.h"
 
 enum {
     END_MS = 30 * 1000, /* commands of agents end first */
-    STAT_BYTES = 512,
     PROC_BYTES = 64,
     SHOWN_BYTES = 1024,
 };
@@ -49,29 +49,24 @@ static bool send_to(int pidfd, int signum)
     return syscall(SYS_pidfd_send_signal, pidfd, signum, NULL, 0) == 0;
 }
 
-/* The file of this process in /proc, which the kernel writes. */
-static bool read_about(pid_t pid, const char *name, char out_text[STAT_BYTES])
+static bool is_gatehouse(pid_t pid)
 {
+    static const char wanted[] = "gatehouse\n";
     char path[PROC_BYTES];
+    char name[PROC_BYTES] = "";
     cleanup_fd int fd = -1;
-    ssize_t len;
 
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    len = fd >= 0 ? read(fd, out_text, STAT_BYTES - 1) : -1;
-    if (len <= 0)
-        return false;
-    out_text[len] = '\0';
-    return true;
+    return fd >= 0 && read(fd, name, sizeof(name) - 1) > 0 && strcmp(name, wanted) == 0;
 }
 
-/* 0: unknown. Its name, in brackets, may contain anything. */
+/* 0: unknown. */
 static pid_t parent_of(pid_t pid)
 {
-    char text[STAT_BYTES];
-    const char *behind = read_about(pid, "stat", text) ? strrchr(text, ')') : NULL;
+    struct procstat stat;
 
-    return behind != NULL && strlen(behind) > 4 ? (pid_t)strtol(behind + 4, NULL, 10) : 0;
+    return procstat_of(pid, &stat) ? stat.parent : 0;
 }
 
 /*
@@ -80,13 +75,11 @@ static pid_t parent_of(pid_t pid)
  */
 static int open_parent(const struct status_up *up)
 {
-    char name[STAT_BYTES];
     pid_t parent = parent_of(up->pid);
     cleanup_fd int fd = parent > 0 ? open_pidfd(parent) : -1;
 
     /* The daemon still lives, so these numbers meant it and its parent all the time. */
-    return fd >= 0 && read_about(parent, "comm", name) && strcmp(name, "gatehouse\n") == 0 &&
-                   parent_of(up->pid) == parent && send_to(up->pidfd, 0)
+    return fd >= 0 && is_gatehouse(parent) && parent_of(up->pid) == parent && send_to(up->pidfd, 0)
                ? steal_fd(&fd)
                : -1;
 }

@@ -4,9 +4,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "isolate/cgroup.h"
+#include "isolate/procstat.h"
 #include "isolate/sanitized.h"
 
 static const struct cgroup_limits limits = {
@@ -557,7 +560,36 @@ static void what_does_not_hold_is_said(void **state)
     assert_null(strstr(words, "NOT"));
 }
 
-TEST_MAIN(cmocka_unit_test(what_does_not_hold_is_said),
+static void a_process_is_known_by_its_line_whatever_its_name(void **state)
+{
+    struct procstat stat;
+    siginfo_t info;
+    pid_t child;
+
+    (void)state;
+    child = fork();
+    if (child == 0) {
+        setpgid(0, 0);
+        prctl(PR_SET_NAME, "a) Z 1 (b) 7", 0, 0, 0);
+        kill(getpid(), SIGSTOP);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+    assert_true(procstat_of(child, &stat));
+    assert_false(stat.has_ended);
+    assert_int_equal(stat.parent, getpid());
+    assert_int_equal(stat.group, child);
+    assert_true(stat.pages > 0);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_true(procstat_of(child, &stat));
+    assert_true(stat.has_ended);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_false(procstat_of(child, &stat));
+}
+
+TEST_MAIN(cmocka_unit_test(a_process_is_known_by_its_line_whatever_its_name),
+          cmocka_unit_test(what_does_not_hold_is_said),
           cmocka_unit_test(what_a_killed_starter_left_is_swept),
           cmocka_unit_test(names_that_a_dead_process_left_are_taken_again),
           cmocka_unit_test(who_is_in_another_process_namespace_is_not_taken_for_dead),
