@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -164,45 +165,19 @@ static int decode_unicode(struct parser *p, const char **at, char **to)
     return 0;
 }
 
+/* What the character after a backslash stands for; 0 for all others. */
+static const char short_escapes[UCHAR_MAX + 1] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
+
 /* The escape at `at`, which is after its backslash. */
 static int decode_escape(struct parser *p, const char **at, char **to)
 {
-    char c;
-
     if (*at == p->end)
         return fail(p, ERR_INVALID_JSON, *at, "the document ends inside a string");
-    switch (*(*at)++) {
-    case '"':
-        c = '"';
-        break;
-    case '\\':
-        c = '\\';
-        break;
-    case '/':
-        c = '/';
-        break;
-    case 'b':
-        c = '\b';
-        break;
-    case 'f':
-        c = '\f';
-        break;
-    case 'n':
-        c = '\n';
-        break;
-    case 'r':
-        c = '\r';
-        break;
-    case 't':
-        c = '\t';
-        break;
-    case 'u':
-        return decode_unicode(p, at, to);
-    default:
+    if (*(*at)++ != 'u')
         return fail(p, ERR_INVALID_JSON, *at - 2, "unknown escape sequence");
-    }
-    *(*to)++ = c;
-    return 0;
+    return decode_unicode(p, at, to);
 }
 
 /*
@@ -249,7 +224,13 @@ static int read_escaped_string(struct parser *p, const char *start, const char *
         if (from < p->end && *from == '"')
             break;
         if (from < p->end && *from == '\\') {
-            from++;
+            const char c = p->end - ++from > 0 ? short_escapes[(unsigned char)*from] : '\0';
+
+            if (likely(c != '\0')) {
+                *to++ = c;
+                from++;
+                continue;
+            }
             r = decode_escape(p, &from, &to);
             if (r < 0)
                 return r;
