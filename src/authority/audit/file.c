@@ -39,6 +39,7 @@ struct audit_file {
     uint64_t gathered_carried; /* lost records that the first of those tells of */
     const struct clock *clock;
     struct audit_flood flood;
+    struct audit_origin origin;
     size_t pending_count;
     struct pending pending[MAX_PENDING]; /* oldest first */
 };
@@ -60,6 +61,7 @@ static int make_line_with(struct audit_file *file, const struct authority_event 
     /*
      * Only the first of several buffered lines reports it; a brief one has no room reserved for it.
      */
+    extra.origin = &file->origin;
     extra.dropped = extra.is_brief || file->gathered.len > 0 ? 0 : file->dropped;
     if (r == 0)
         r = audit_write_record(event, &extra, &file->lines.text);

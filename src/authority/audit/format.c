@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "authority/internal.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/hex.h"
 #include "base/jsonwrite.h"
@@ -231,6 +232,79 @@ static void put_root(struct json_writer *writer, const struct authority_root *ro
     json_end_object(writer);
 }
 
+static void texts_of(const struct authority_event *event, const char *out_texts[4])
+{
+    out_texts[0] = event->subject->id;
+    out_texts[1] = event->subject->run_id;
+    out_texts[2] = event->root->id;
+    out_texts[3] = event->root->display_name;
+}
+
+static bool has_origin(const struct authority_event *event, const struct audit_origin *origin)
+{
+    const char *texts[array_size(origin->texts)];
+
+    if (origin->key_len == 0 || origin->type != event->subject->type ||
+        origin->kind != event->root->kind)
+        return false;
+    texts_of(event, texts);
+    for (size_t i = 0; i < array_size(texts); i++)
+        if ((texts[i] != NULL) != origin->texts[i].is_there ||
+            (texts[i] != NULL && strcmp(texts[i], origin->texts[i].text) != 0))
+            return false;
+    return true;
+}
+
+/* False if that takes too much room, or something was cut. */
+static bool keep_origin(const struct authority_event *event, struct audit_origin *origin)
+{
+    cleanup_buf struct buf made = BUF_INIT(sizeof(origin->json));
+    const char *texts[array_size(origin->texts)];
+    struct json_writer writer;
+    bool is_cut = false;
+
+    origin->key_len = 0;
+    texts_of(event, texts);
+    for (size_t i = 0; i < array_size(texts); i++) {
+        const size_t size = sizeof(origin->texts[i].text);
+
+        origin->texts[i].is_there = texts[i] != NULL;
+        if (texts[i] == NULL)
+            continue;
+        if (strnlen(texts[i], size) == size)
+            return false;
+        memcpy(origin->texts[i].text, texts[i], strlen(texts[i]) + 1);
+    }
+    json_writer_init(&writer, &made);
+    json_begin_object(&writer);
+    put_subject(&writer, event->subject, &is_cut);
+    put_root(&writer, event->root, &is_cut);
+    json_end_object(&writer);
+    if (json_writer_finish(&writer) < 0 || is_cut)
+        return false;
+    origin->len = made.len - 2; /* without the braces */
+    memcpy(origin->json, made.data + 1, origin->len);
+    origin->type = event->subject->type;
+    origin->kind = event->root->kind;
+    /* No text contains this: its quotes would be escaped. */
+    origin->key_len =
+        str_find((struct str){origin->json, origin->len}, STR("\"root\":{")) + KEY("root").len;
+    return true;
+}
+
+static void put_origin(struct json_writer *writer, const struct authority_event *event,
+                       struct audit_origin *origin, bool *is_cut)
+{
+    if (origin == NULL || (!has_origin(event, origin) && !keep_origin(event, origin))) {
+        put_subject(writer, event->subject, is_cut);
+        put_root(writer, event->root, is_cut);
+        return;
+    }
+    json_made_key(writer, (struct str){origin->json, origin->key_len});
+    json_splice(writer,
+                (struct str){origin->json + origin->key_len, origin->len - origin->key_len});
+}
+
 static void put_id(struct json_writer *writer, struct str key, uint64_t id)
 {
     char digits[20];
@@ -313,8 +387,7 @@ int audit_write_record(const struct authority_event *event, const struct audit_e
     json_made_key(&writer, KEY("timestamp"));
     json_write_str(&writer, (struct str){timestamp, sizeof(timestamp)});
     put_id(&writer, KEY("requestId"), event->request_id);
-    put_subject(&writer, event->subject, &is_cut);
-    put_root(&writer, event->root, &is_cut);
+    put_origin(&writer, event, extra->origin, &is_cut);
     put_call(&writer, event->call, &is_cut);
     json_made_key(&writer, KEY("operation"));
     json_write_str(&writer, str_from(authority_operation_name(event->operation)));

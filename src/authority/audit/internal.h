@@ -38,10 +38,24 @@ enum audit_kind {
 
 #define AUDIT_HEX_SUFFIX "Hex"
 
+/* Who acts and in which root, as the last line had it: most lines have the same. */
+struct audit_origin {
+    enum authority_subject_type type;
+    enum authority_root_kind kind;
+    struct {
+        bool is_there;
+        char text[64];
+    } texts[4];     /* id and run of the subject, id and display name of the root */
+    size_t key_len; /* of `json`, up to the value of "root"; 0: nothing is known */
+    size_t len;
+    char json[1024];
+};
+
 /* What a line contains besides its event. */
 struct audit_extra {
-    uint64_t dropped; /* number of records before it that could not be written */
-    uint64_t more;    /* number of similar ones written to the other ring */
+    struct audit_origin *origin; /* makes the next line quicker; or NULL */
+    uint64_t dropped;            /* number of records before it that could not be written */
+    uint64_t more;               /* number of similar ones written to the other ring */
     /*
      * Contains only what its intent had too, and the result; never needs more than the intent's
      * length plus AUDIT_OUTCOME_EXTRA_BYTES.

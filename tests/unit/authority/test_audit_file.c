@@ -603,8 +603,57 @@ static void a_thousand_waiting_reads_are_all_written(void **state)
     assert_int_equal(found.skipped, 0);
 }
 
+/* What lines of one origin share is made once: each line is still that of its own event. */
+static void each_line_tells_its_own_origin(void **state)
+{
+    static const char much[] =
+        "0123456789012345678901234567890123456789012345678901234567890123456789";
+    static const struct authority_subject subjects[] = {
+        {.type = AUTHORITY_AGENT_RUN, .id = "talk", .run_id = "run"},
+        {.type = AUTHORITY_AGENT_RUN, .id = "talk", .run_id = ""},
+        {.type = AUTHORITY_AGENT_RUN, .id = "talk"},
+        {.type = AUTHORITY_CORE, .id = "talk"},
+        {.type = AUTHORITY_CORE, .id = "a \",\"root\":{ \\ b"},
+        {.type = AUTHORITY_CORE, .id = much},
+        {.type = AUTHORITY_CORE, .id = NULL},
+    };
+    static const struct authority_root roots[] = {
+        {.kind = AUTHORITY_WORKSPACE, .id = "ws"},
+        {.kind = AUTHORITY_WORKSPACE, .id = "ws", .display_name = ""},
+        {.kind = AUTHORITY_WORKSPACE, .id = "ws", .display_name = "Notes \n\xff"},
+        {.kind = AUTHORITY_EXTENSION_STORAGE, .id = "ws"},
+        {.kind = AUTHORITY_WORKSPACE, .id = "ws", .display_name = much},
+    };
+    cleanup_buf struct buf expected = BUF_INIT(1 << 20);
+    static char got[1 << 16];
+    struct audit_file *file = scene_open(&config);
+    uint64_t id = 0;
+    ssize_t len;
+    int fd;
+
+    (void)state;
+    for (size_t i = 0; i < 4 * array_size(subjects) * array_size(roots); i++) {
+        struct authority_event event = scene_event(++id, AUTHORITY_SUCCESS);
+
+        /* Each twice in a row, in two orders. */
+        event.subject = &subjects[i / 2 % array_size(subjects)];
+        event.root = &roots[i / 2 / array_size(subjects) % array_size(roots)];
+        event.operation = AUTHORITY_OP_REQUEST_ROOT;
+        assert_int_equal(audit_file_record(file, &event), 0);
+        assert_int_equal(audit_format(&event, &expected), 0);
+        assert_int_equal(buf_append_char(&expected, '\n'), 0);
+    }
+    audit_file_close(file);
+    fd = openat(scene_fd, "audit.jsonl", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    len = read(fd, got, sizeof(got));
+    close(fd);
+    assert_int_equal(len, expected.len);
+    assert_memory_equal(got, expected.data, expected.len);
+}
+
 TEST_MAIN(file_test(records_are_appended_also_by_the_next_process),
-          file_test(the_files_are_private),
+          file_test(each_line_tells_its_own_origin), file_test(the_files_are_private),
           file_test(planted_links_are_refused_and_their_targets_untouched),
           file_test(what_is_no_file_of_ours_is_refused), file_test(another_owners_file_is_refused),
           file_test(a_link_planted_later_stops_changes),
