@@ -206,7 +206,8 @@ bool permission_subject(const struct permission_resource *resource,
     switch (resource->group) {
     case CATALOG_FILESYSTEM_READ:
     case CATALOG_FILESYSTEM_WRITE:
-        return is_path(out_subject->resolved) && form_given(out_subject);
+        return form_given(out_subject) && (str_eq(out_subject->resolved, out_subject->given) ||
+                                           is_path(out_subject->resolved));
     case CATALOG_SHELL:
         return resource->given.len > 0 && !str_has_nul(resource->given) &&
                !str_has_nul(resource->resolved) &&
@@ -259,7 +260,12 @@ const char *permission_protection(const struct permission_moment *moment,
     if (!is_file(subject) && subject->group != CATALOG_SHELL)
         return NULL;
     /* Once for all directories: that is the greater part of the work. */
-    form(is_file(subject) ? subject->given : subject->cwd, &first);
+    if (is_file(subject)) {
+        first.is_path = true; /* permission_subject() has formed it */
+        first.below = str_slice(subject->given, 1, subject->given.len);
+    } else {
+        form(subject->cwd, &first);
+    }
     second.is_path = false;
     if (is_file(subject) && !str_eq(subject->given, subject->resolved))
         form(subject->resolved, &second);
