@@ -96,6 +96,12 @@ void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES])
     random_text(out_name + sizeof(LINUX_TEMP_START) - 1);
 }
 
+/* Each staged file is checked, so this does not search. */
+static bool is_of_alphabet(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7');
+}
+
 bool linux_is_temp_name(struct str name)
 {
     const struct str start = STR(LINUX_TEMP_START);
@@ -103,7 +109,7 @@ bool linux_is_temp_name(struct str name)
     if (name.len != start.len + LINUX_TEMP_RANDOM || !str_starts_with(name, start))
         return false;
     for (size_t i = start.len; i < name.len; i++)
-        if (memchr(alphabet, name.ptr[i], sizeof(alphabet)) == NULL)
+        if (!is_of_alphabet(name.ptr[i]))
             return false;
     return true;
 }

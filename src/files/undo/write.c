@@ -2,13 +2,12 @@
 /* Writing a file so that it can be undone. */
 #include "files/undo/internal.h"
 
-static bool is_small_file(struct undo_log *log, struct str name, const struct authority_stat *seen)
+static bool is_small_file(const struct undo_log *log, const struct authority_stat *seen)
 {
-    struct undo_measure measure;
+    const struct undo_measure measure = {.mode = seen->mode, .bytes = seen->size};
 
     if (log->open == NULL || seen->inode == 0 || seen->type != AUTHORITY_FILE)
         return false;
-    undo_measure_seen(name, seen, &measure);
     return undo_store_can_hold(log, &measure) && log->kept_bytes <= log->max_bytes &&
            measure.bytes <= log->max_bytes - log->kept_bytes;
 }
@@ -73,7 +72,7 @@ int undo_write(struct undo_log *log, struct str name, const struct authority_sta
     int r;
 
     *out_old = (struct str){NULL, 0};
-    if (is_small_file(log, name, seen)) {
+    if (is_small_file(log, seen)) {
         r = replace(log, name, (size_t)seen->size, content, cancel, err);
         if (r == 0)
             *out_old = log->scratch.len > 0 ? buf_view(&log->scratch) : STR("");
