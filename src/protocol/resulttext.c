@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "protocol/resulttext.h"
 
+#include <string.h>
+
 #include "base/jsonwrite.h"
 #include "base/printable.h"
 #include "base/utf8.h"
@@ -326,14 +328,25 @@ static bool is_text(const struct json_value *key)
     return false;
 }
 
-bool resulttext_may_be_text(struct str object)
+static bool begins_with_text(struct str rest)
 {
-    /* An escape may be a letter of a name. */
-    if (object.len > QUICK_MAX_BYTES || str_find(object, STR("\\")) != SIZE_MAX)
-        return true;
     for (size_t i = 0; i < array_size(rules); i++)
         if ((rules[i].kind == TEXT || rules[i].kind == MATCHES || rules[i].kind == FILES) &&
-            str_find(object, rules[i].name) != SIZE_MAX)
+            rest.ptr[0] == rules[i].name.ptr[0] && str_starts_with(rest, rules[i].name))
+            return true;
+    return false;
+}
+
+bool resulttext_may_be_text(struct str object)
+{
+    struct str part;
+
+    /* An escape may be a letter of a name. */
+    if (object.len > QUICK_MAX_BYTES || memchr(object.ptr, '\\', object.len) != NULL)
+        return true;
+    /* A name comes after a quote. */
+    while (str_cut(&object, '"', &part))
+        if (object.len > 0 && begins_with_text(object))
             return true;
     return false;
 }
