@@ -860,15 +860,9 @@ bool cgroup_leaf_ran_out(const struct cgroup_leaf *leaf)
     return false;
 }
 
-/*
- * In version 1 a removed cgroup stays in the kernel while file pages are counted for it, and slows
- * down the next ones: it gives them up first.
- */
 void cgroup_leaf_remove(struct cgroup_leaf *leaf)
 {
     for (size_t i = 0; i < leaf->dir_count; i++) {
-        if (!leaf->dirs[i].is_v2)
-            (void)write_at(leaf->dirs[i].parent_fd, leaf->name, "memory.force_empty", "0");
         (void)unlinkat(leaf->dirs[i].parent_fd, leaf->name, AT_REMOVEDIR);
         close(leaf->dirs[i].join_fd);
         close(leaf->dirs[i].parent_fd);

@@ -97,7 +97,7 @@ bool keep_has_trash(const struct keeper *keeper)
 /*
  * One process at a time, in the background: when there is much, or when nobody wants anything.
  * It has copies of the mount namespaces of deleted rooms: the kernel takes as long for their end as
- * for all the rest of a room's. Cgroups come last, when the pages of removed files are gone.
+ * for all the rest of a room's.
  */
 void keep_start_remover(struct keeper *keeper, bool is_idle)
 {
