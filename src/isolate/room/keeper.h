@@ -65,11 +65,9 @@ struct keeper {
     struct space floor; /* of what is free; 0: none */
     int64_t look_ms;    /* when to look at that next */
     struct list kept;
-    int joining; /* ends when the last first process has joined its cgroup; or -1 */
     struct list spares;
     size_t spare_count;
-    size_t spares_wanted;
-    int64_t calm_ms;   /* when few are enough again, if no room is started until then */
+    int joining;       /* ends when the last first process has joined its cgroup; or -1 */
     struct list ahead; /* the oldest first */
     size_t ahead_count;
     bool is_ahead_useless; /* the last one did not come to be */
