@@ -54,9 +54,13 @@ static const char key[] = "0123456789abcdef-of-the-benchmark";
 
 extern char **environ;
 
+static pid_t service_pid; /* 0: it does not run */
+
 __attribute__((noreturn)) static void die(const char *what)
 {
     fprintf(stderr, "bench_sandboxd: %s\n", what);
+    if (service_pid > 0)
+        (void)kill(service_pid, SIGTERM);
     exit(1);
 }
 
@@ -109,6 +113,7 @@ static struct service start_service(const char *gatehouse, const char *place)
     memcpy(words, argv, sizeof(words));
     if (posix_spawn(&service.pid, gatehouse, &actions, NULL, words, environ) != 0)
         die("the service does not start");
+    service_pid = service.pid;
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     from = fdopen(ends[0], "r");
@@ -122,6 +127,7 @@ static struct service start_service(const char *gatehouse, const char *place)
 
 static void stop_service(const struct service *service)
 {
+    service_pid = 0;
     (void)kill(service->pid, SIGTERM);
     (void)waitpid(service->pid, NULL, 0);
 }
