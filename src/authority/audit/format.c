@@ -255,7 +255,7 @@ static bool has_origin(const struct authority_event *event, const struct audit_o
     return true;
 }
 
-/* False if that takes too much room, or something was cut. */
+/* False if a text is too long: each line cuts it, and says so. */
 static bool keep_origin(const struct authority_event *event, struct audit_origin *origin)
 {
     cleanup_buf struct buf made = BUF_INIT(sizeof(origin->json));

@@ -38,17 +38,17 @@ enum audit_kind {
 
 #define AUDIT_HEX_SUFFIX "Hex"
 
-/* Who acts and in which root, as the last line had it: most lines have the same. */
+/* The subject and the root of the last line, written out: most lines have the same. */
 struct audit_origin {
     enum authority_subject_type type;
     enum authority_root_kind kind;
     struct {
         bool is_there;
-        char text[64];
+        char text[AUDIT_TEXT_BYTES + 1];
     } texts[4];     /* id and run of the subject, id and display name of the root */
     size_t key_len; /* of `json`, up to the value of "root"; 0: nothing is known */
     size_t len;
-    char json[1024];
+    char json[4 * 6 * AUDIT_TEXT_BYTES + 256]; /* an escape has six bytes */
 };
 
 /* What a line contains besides its event. */
