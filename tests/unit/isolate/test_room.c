@@ -240,14 +240,23 @@ static void a_room_whose_first_process_is_killed_says_so(void **state)
 
 enum { WAITING = KEEP_MAX_SPARES + KEEP_MAX_AHEAD };
 
+static void wait_for_waiting(int count)
+{
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        if (child_named(scene.keeper->pid, "gatehouse-spare", true, count - 1) != 0)
+            return;
+        usleep(1000);
+    }
+    fail_msg("fewer than %d wait for a room", count);
+}
+
 /* Waits until the keeper has as many that wait, and kills them, until it has buried them. */
 static void kill_waiting(int count)
 {
     pid_t waiting[16];
 
     assert_true(count <= 16);
-    while (child_named(scene.keeper->pid, "gatehouse-spare", true, count - 1) == 0)
-        sched_yield();
+    wait_for_waiting(count);
     for (int i = 0; i < count; i++)
         waiting[i] = child_named(scene.keeper->pid, "gatehouse-spare", true, i);
     for (int i = 0; i < count; i++)
@@ -282,8 +291,7 @@ static void those_who_wait_have_no_mounts_of_deleted_rooms(void **state)
         scene_expect(&scene, scene_room(&scene, "mounts", &result), "ls", "");
         assert_int_equal(scene_delete(&scene, "mounts"), 0);
     }
-    while (child_named(scene.keeper->pid, "gatehouse-spare", true, WAITING - 1) == 0)
-        sched_yield();
+    wait_for_waiting(WAITING);
     for (int i = 0; i < WAITING; i++) {
         char path[64];
         DIR *dir;
@@ -815,8 +823,7 @@ static int cgroups_of_a_room(const struct served *served)
 /* Until nobody has any but those who wait. */
 static void wait_for_cgroups(const struct served *served, int each)
 {
-    while (child_named(served->keeper, "gatehouse-spare", true, WAITING - 1) == 0)
-        sched_yield();
+    wait_for_waiting(WAITING);
     for (int i = 0; i < PATIENCE_S * 10 && count_cgroups(served) != WAITING * each; i++)
         usleep(100000);
     assert_int_equal(count_cgroups(served), WAITING * each);
@@ -830,8 +837,7 @@ static void the_cgroup_of_a_room_goes_even_if_its_remover_is_killed(void **state
     int each;
 
     (void)state;
-    while (child_named(served.keeper, "gatehouse-spare", true, WAITING - 1) == 0)
-        sched_yield();
+    wait_for_waiting(WAITING);
     each = cgroups_of_a_room(&served);
     if (each == 0)
         skip_because("no cgroups");
