@@ -96,7 +96,7 @@ void linux_temp_name(char out_name[LINUX_TEMP_NAME_BYTES])
     random_text(out_name + sizeof(LINUX_TEMP_START) - 1);
 }
 
-/* Each staged file is checked, so this does not search. */
+/* Not by a search in it: every staged file is checked. */
 static bool is_of_alphabet(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7');

@@ -357,7 +357,7 @@ static void fill_spares(struct keeper *keeper)
 
     if (is_complete(keeper) || poll(&wait, 1, 0) != 0)
         return;
-    /* First processes first: they take longer, and there should be some when the next one waits. */
+    /* First processes first: they take longer to make than a room of one. */
     if (keeper->spare_count < KEEP_MAX_SPARES && !keep_is_joining(keeper))
         keep_add_spare(keeper);
     else if (keep_needs_ahead(keeper))

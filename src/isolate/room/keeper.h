@@ -11,8 +11,7 @@ enum { KEEP_MAX_RANGES = 4094, KEEP_MUCH_TRASH = 64 };
 
 /*
  * First processes that wait for their room: to move a process into a cgroup takes the kernel longer
- * than all the rest of a start. As many as are wanted, one after the other, until the first new one
- * has moved.
+ * than all the rest of a start. These last until the first new one has moved.
  */
 enum { KEEP_MAX_SPARES = 6 };
 
@@ -67,7 +66,7 @@ struct keeper {
     struct list kept;
     struct list spares;
     size_t spare_count;
-    int joining;       /* ends when the last first process has joined its cgroup; or -1 */
+    int joining;       /* closed at the other end when the newest first process has joined; or -1 */
     struct list ahead; /* the oldest first */
     size_t ahead_count;
     bool is_ahead_useless; /* the last one did not come to be */
@@ -115,7 +114,7 @@ void keep_throw_away_leaf(struct keeper *keeper, struct cgroup_leaf *leaf);
 bool keep_has_trash(const struct keeper *keeper);
 void keep_start_remover(struct keeper *keeper, bool is_idle);
 
-/* The remover has ended: removes what it may have left, so that nothing is left for sure. */
+/* When the remover has ended: removes the cgroups that it did not, if it was killed. */
 void keep_end_remover(struct keeper *keeper);
 
 /* Ends what was mounted in deleted rooms, if the caller is the last who has them. */
@@ -175,8 +174,8 @@ int keep_start_room(struct keeper *keeper, const struct room_ask *asked,
 void keep_add_spare(struct keeper *keeper);
 
 /*
- * Whether the last first process has yet to join its cgroup. In version 1 that can take some
- * milliseconds, and whoever wants to create the next one waits.
+ * Whether the newest first process has yet to join its cgroup. With version 1 that can take some
+ * milliseconds, in which the kernel creates no other cgroup.
  */
 bool keep_is_joining(struct keeper *keeper);
 

@@ -163,8 +163,8 @@ bool keep_is_joining(struct keeper *keeper)
 }
 
 /*
- * In a first process: the mounts of deleted rooms would end with it otherwise, or when it becomes a
- * room for which somebody waits.
+ * In a first process, which must not be the last to hold the mounts of deleted rooms: closing them
+ * then takes milliseconds, while somebody waits for its room.
  */
 static void let_mounts_go(struct keeper *keeper)
 {
