@@ -235,8 +235,16 @@ static int open_beside(const char *path)
     return fd;
 }
 
-static void put_in_place(const char *path, bool may_replace)
+/* Closed before the answer: a file that is open for writing cannot be executed. */
+static void close_written(int fd, const char *path)
 {
+    if (close(fd) < 0)
+        fail(errno, path);
+}
+
+static void put_in_place(int fd, const char *path, bool may_replace)
+{
+    close_written(fd, path);
     if (renameat2(unfinished_in, unfinished, unfinished_in, last_part(path),
                   may_replace ? 0 : RENAME_NOREPLACE) < 0)
         fail(errno, path);
@@ -255,6 +263,7 @@ static void append(const char *path, int content)
     }
     if (fd < 0 || copy_content(content, fd, true) < 0)
         fail(errno, path);
+    close_written(fd, path);
     finish(-1);
 }
 
@@ -302,7 +311,7 @@ static void do_write(char path[PATH_MAX])
         fail_with(ERR_CANCELLED, path, "its content ended too early, so nothing was changed");
     if (fchmod(fd, mode) < 0)
         fail(errno, path);
-    put_in_place(path, (order->flags & ROOM_WRITE_REPLACE) != 0);
+    put_in_place(fd, path, (order->flags & ROOM_WRITE_REPLACE) != 0);
     finish(-1);
 }
 
@@ -528,7 +537,7 @@ static void copy_file(const char *from, char to[PATH_MAX])
     out = open_beside(to);
     if (copy_content(in, out, false) < 0 || fchmod(out, about.st_mode & 0777U) < 0)
         fail(errno, to);
-    put_in_place(to, (job->order.flags & ROOM_FILE_REPLACE) != 0);
+    put_in_place(out, to, (job->order.flags & ROOM_FILE_REPLACE) != 0);
 }
 
 /* By their real paths, as far as they exist. */

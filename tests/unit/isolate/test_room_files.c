@@ -117,6 +117,44 @@ static void a_replaced_file_keeps_its_mode_and_a_link_leads_to_it(void **state)
                  "755 regular file\n777 symbolic link\nnew");
 }
 
+static void execute(const char *path)
+{
+    const char *const argv[] = {path, NULL};
+    struct scene_run run;
+
+    scene_run(&scene, room, &(struct room_command){.argv = argv}, &run);
+    if (run.has_failed)
+        fail_msg("%s: %s", path, run.err.message);
+    assert_int_equal(run.exit.code, 0);
+    scene_forget(&run);
+}
+
+/* When a call is answered, nobody may have the file open for writing any more. */
+static void a_written_file_can_be_executed_at_once(void **state)
+{
+    enum { ROUNDS = 20 };
+    struct scene_run busy = {.drops = true};
+
+    (void)state;
+    /* So that who has answered does not go on at once. */
+    scene_begin(room,
+                &(struct room_command){.shell = "for i in $(seq $(nproc)) more; do "
+                                                "while :; do :; done & done; wait"},
+                &busy);
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_int_equal(
+            put("/home/user/run", ROOM_WRITE_REPLACE | ROOM_WRITE_EXECUTABLE, "#!/bin/true\n"), 0);
+        execute("/home/user/run");
+        assert_int_equal(put("/home/user/run", ROOM_WRITE_APPEND, "\n"), 0);
+        execute("/home/user/run");
+        assert_int_equal(copy("/home/user/run", "/home/user/copy", ROOM_FILE_REPLACE), 0);
+        execute("/home/user/copy");
+    }
+    room_exec_kill(busy.exec);
+    scene_wait(&scene, &busy);
+    scene_forget(&busy);
+}
+
 static void content_that_ends_too_early_changes_nothing(void **state)
 {
     int ends[2];
@@ -531,7 +569,7 @@ static void ext4_puts_rooms_apart(void **state)
 #define T(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
 TEST_MAIN(T(a_written_file_is_the_users_and_read_back),
           T(a_replaced_file_keeps_its_mode_and_a_link_leads_to_it),
-          T(content_that_ends_too_early_changes_nothing),
+          T(a_written_file_can_be_executed_at_once), T(content_that_ends_too_early_changes_nothing),
           T(large_content_comes_through_a_pipe_whole),
           T(what_is_no_regular_file_is_refused_and_does_not_hang),
           T(lists_and_stat_tell_what_is_there), T(a_folder_with_many_files_is_listed_whole),
