@@ -385,16 +385,45 @@ static int clone_command(struct box_build *build, int flags)
     return start->pid < 0 ? errno : 0;
 }
 
+/*
+ * Left alone, the scheduler usually queues it behind this process on the same processor, so that
+ * nothing runs in parallel.
+ */
+static void move_elsewhere(struct box_start *start)
+{
+    cpu_set_t others;
+    int here = sched_getcpu();
+
+    if (here < 0 || sched_getaffinity(0, sizeof(start->processors), &start->processors) < 0)
+        return;
+    others = start->processors;
+    CPU_CLR((size_t)here, &others);
+    start->is_elsewhere =
+        CPU_COUNT(&others) > 0 && sched_setaffinity(start->pid, sizeof(others), &others) == 0;
+}
+
+/* By this process alone, so that it cannot be kept elsewhere after it was let go. */
+static void let_run_anywhere(struct box_start *start)
+{
+    if (start->is_elsewhere)
+        (void)sched_setaffinity(start->pid, sizeof(start->processors), &start->processors);
+}
+
 static int begin_command(struct box_build *build)
 {
+    int r;
+
     build->capability_count = capabilities_count();
     /* A sanitizer's memory cannot be shared with what leaves without a word: this one makes it. */
     if (ISOLATE_IS_SANITIZED) {
         build->start->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
         return build->start->pidfd < 0 ? errno : box_make_network(build);
     }
-    return clone_command(build,
-                         CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID | CLONE_PIDFD);
+    r = clone_command(build,
+                      CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_CHILD_CLEARTID | CLONE_PIDFD);
+    if (r == 0)
+        move_elsewhere(build->start);
+    return r;
 }
 
 /* When it is ready, there is a network to enter. */
@@ -403,6 +432,7 @@ static int join_command(struct box_build *build)
     struct box_start *start = build->start;
 
     wait_while(&start->state, BOX_START_BUSY);
+    let_run_anywhere(start);
     if (start->has_failed)
         return start->failure.errno_value;
     /* It may have ended without a word. */

@@ -4,6 +4,7 @@
 #define ISOLATE_BOX_INTERNAL_H
 
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -138,6 +139,8 @@ struct box_start {
     int pidfd;
     bool has_failed;
     struct box_news failure;
+    bool is_elsewhere;    /* kept off the processor of the first process for now */
+    cpu_set_t processors; /* where it may run */
 };
 
 /* A sandbox being built, in its own first process. */

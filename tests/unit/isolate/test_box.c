@@ -147,6 +147,25 @@ static void it_has_no_privileges_and_cannot_gain_any(void **state)
     assert_says(trial, uid);
 }
 
+/* Also when its process was created on another processor than the rest. */
+static void it_may_run_on_the_same_processors_as_we_may(void **state)
+{
+    enum { ROUNDS = 8 };
+    cpu_set_t processors;
+    char expected[32];
+
+    (void)state;
+    skip_without_boxes();
+    assert_int_equal(sched_getaffinity(0, sizeof(processors), &processors), 0);
+    snprintf(expected, sizeof(expected), "%d\n", CPU_COUNT(&processors));
+    for (int i = 0; i < ROUNDS; i++) {
+        struct trial trial = {.script = "nproc"};
+
+        assert_runs(trial);
+        assert_string_equal(trial.output, expected);
+    }
+}
+
 static void only_writable_places_can_be_written(void **state)
 {
     const struct place *place = *state;
@@ -779,6 +798,7 @@ static void every_step_has_words(void **state)
 TEST_MAIN(
     cmocka_unit_test(a_command_runs_and_its_end_is_told),
     cmocka_unit_test(it_has_no_privileges_and_cannot_gain_any),
+    cmocka_unit_test(it_may_run_on_the_same_processors_as_we_may),
     place_test(only_writable_places_can_be_written),
     place_test(what_is_only_read_stays_where_it_is),
     place_test(what_is_the_kernels_is_shown_nowhere_else),
