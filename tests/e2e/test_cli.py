@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -288,6 +289,39 @@ class Calls(unittest.TestCase):
         self.assertEqual(run("rules", "add").stderr.splitlines()[0], "gatehouse rules add: missing argument EFFECT")
         for shell in ("", "tcsh"):
             self.assertEqual(run("completions", *([shell] if shell else [])).returncode, 2)
+
+    def test_a_start_passes_every_word_on(self):
+        """Plain starts of mcp take a shorter way through the front door than others."""
+        with tempfile.TemporaryDirectory() as directory:
+            front_door = pathlib.Path(directory, "gatehouse")
+            shutil.copy(GATEHOUSE, front_door)
+            program = pathlib.Path(directory, "gatehouse-mcp")
+            program.write_text('#!/bin/sh\nprintf "%s." "$PLACE" "$@"\n')
+            program.chmod(0o755)
+            for words in ([], ["/tmp"], ["--write", "a b", "\u00e4"], ["-w", "/tmp"],
+                          ["--ro", "/tmp", "--deny=x y"], ["--log-level", "error", "--", "-d"]):
+                result = subprocess.run(
+                    [front_door, "mcp", *words], env={"PLACE": "here"}, capture_output=True,
+                    text=True, timeout=PATIENCE,
+                )
+                self.assertEqual((result.stdout, result.returncode),
+                                 ("".join(word + "." for word in ("here", *words)), 0), words)
+            for words in (["--help"], ["--write", "-h"], ["/tmp", "--help"]):
+                result = run("mcp", *words)
+                self.assertIn("Usage: gatehouse mcp", result.stdout)
+
+    @unittest.skipIf(pathlib.Path("/usr/local/libexec/gatehouse").exists(), "an installed gatehouse-mcp would be found")
+    def test_a_program_that_is_not_there_is_named(self):
+        with tempfile.TemporaryDirectory() as directory:
+            front_door = pathlib.Path(directory, "gatehouse")
+            shutil.copy(GATEHOUSE, front_door)
+            for words in (["mcp", "--write", "/tmp"], ["mcp", "-w", "/tmp"], ["search", "x"]):
+                result = subprocess.run(
+                    [front_door, *words], env={}, stdin=subprocess.DEVNULL, capture_output=True,
+                    text=True, timeout=PATIENCE,
+                )
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn(f"cannot start gatehouse-{words[0]}", result.stderr)
 
     def test_no_name_in_a_complaint_controls_the_terminal(self):
         evil = "x\033[31m\u202ey\ufe0f"
