@@ -2,12 +2,14 @@
 #include "isolate/ownplaces.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "isolate/box/secrets.h"
 #include "isolate/leads.h"
 
@@ -50,9 +52,9 @@ static bool has_dots(const char *rest)
 }
 
 /* A path with ".." behind what is missing leads nowhere, and nothing is kept there. */
-static void add(struct ownplaces *places, const char *folder, const char *name, bool needs_parent)
+static int add(struct ownplaces *places, const char *folder, const char *name, bool needs_parent)
 {
-    struct ownplace *place = &places->items[places->count];
+    cleanup_free char *joined = NULL;
     __attribute__((uninitialized)) char path[PATH_MAX];
     __attribute__((uninitialized)) char found[PATH_MAX];
     size_t len;
@@ -60,41 +62,69 @@ static void add(struct ownplaces *places, const char *folder, const char *name, 
     if (folder == NULL || folder[0] != '/' ||
         snprintf(path, sizeof(path), "%s%s%s", folder, name[0] != '\0' ? "/" : "", name) >=
             PATH_MAX)
-        return;
+        return 0;
     tidy(path);
-    if (path[0] == '\0' || !leads_find_existing(path, found, &len) || has_dots(path + len) ||
-        snprintf(place->path, sizeof(place->path), "%s%s", strcmp(found, "/") == 0 ? "" : found,
-                 path + len) >= PATH_MAX)
-        return;
+    if (path[0] == '\0' || !leads_find_existing(path, found, &len) || has_dots(path + len))
+        return 0;
+    if (asprintf(&joined, "%s%s", strcmp(found, "/") == 0 ? "" : found, path + len) < 0) {
+        joined = NULL;
+        return ERR_NO_MEMORY;
+    }
+    if (strlen(joined) >= PATH_MAX)
+        return 0;
     for (size_t i = 0; i < places->count; i++)
-        if (strcmp(places->items[i].path, place->path) == 0)
-            return;
-    place->needs_parent = needs_parent;
-    places->count++;
+        if (strcmp(places->items[i].path, joined) == 0)
+            return 0;
+    places->items[places->count++] = (struct ownplace){needs_parent, joined};
+    joined = NULL;
+    return 0;
 }
 
-void ownplaces_list(struct ownplaces *out_places)
+int ownplaces_list(struct ownplaces *out_places, struct err *err)
 {
-    char home[PATH_MAX];
+    __attribute__((uninitialized)) char home[PATH_MAX];
     char login[64];
     const char *own_home = getenv("HOME");
-    bool has_home = secrets_find_home(geteuid(), home);
+    const char *passwd_home = secrets_find_home(geteuid(), home) ? home : NULL;
+    int r = 0;
 
     /* Usually the same: looking again would only find what is listed already. */
-    if (has_home && own_home != NULL && strcmp(home, own_home) == 0)
-        has_home = false;
-    out_places->count = 0;
-    add(out_places, own_home, OWNPLACES_SETTINGS, false);
-    add(out_places, own_home, OWNPLACES_STATE, false);
-    add(out_places, has_home ? home : NULL, OWNPLACES_SETTINGS, false);
-    add(out_places, has_home ? home : NULL, OWNPLACES_STATE, false);
-    add(out_places, getenv("XDG_STATE_HOME"), "gatehouse", false);
-    add(out_places, getenv("GATEHOUSE_SETTINGS_DIR"), "", true);
-    add(out_places, getenv("GATEHOUSE_STATE_DIR"), "", true);
+    if (passwd_home != NULL && own_home != NULL && strcmp(passwd_home, own_home) == 0)
+        passwd_home = NULL;
     /* Of the daemon's socket: see cli/status.h. */
     snprintf(login, sizeof(login), "/run/user/%u", (unsigned)geteuid());
-    add(out_places, getenv("XDG_RUNTIME_DIR"), "gatehouse", true);
-    add(out_places, login, "gatehouse", true);
+    const struct {
+        const char *folder;
+        const char *name;
+        bool needs_parent;
+    } candidates[] = {
+        {own_home, OWNPLACES_SETTINGS, false},
+        {own_home, OWNPLACES_STATE, false},
+        {passwd_home, OWNPLACES_SETTINGS, false},
+        {passwd_home, OWNPLACES_STATE, false},
+        {getenv("XDG_STATE_HOME"), "gatehouse", false},
+        {getenv("GATEHOUSE_SETTINGS_DIR"), "", true},
+        {getenv("GATEHOUSE_STATE_DIR"), "", true},
+        {getenv("XDG_RUNTIME_DIR"), "gatehouse", true},
+        {login, "gatehouse", true},
+    };
+    _Static_assert(array_size(candidates) <= OWNPLACES_MAX, "all have room");
+
+    *out_places = (struct ownplaces){0};
+    for (size_t i = 0; i < array_size(candidates) && r == 0; i++)
+        r = add(out_places, candidates[i].folder, candidates[i].name, candidates[i].needs_parent);
+    if (r < 0) {
+        ownplaces_free(out_places);
+        return err_set_plain(err, r);
+    }
+    return 0;
+}
+
+void ownplaces_free(struct ownplaces *places)
+{
+    for (size_t i = 0; i < places->count; i++)
+        free(places->items[i].path);
+    places->count = 0;
 }
 
 /* Whether someone without privileges, and this user above all, may create something in it. */

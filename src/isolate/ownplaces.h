@@ -7,7 +7,6 @@
 #ifndef ISOLATE_OWNPLACES_H
 #define ISOLATE_OWNPLACES_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,8 +15,8 @@
 enum { OWNPLACES_MAX = 9 };
 
 struct ownplace {
-    bool needs_parent;   /* the directory above it is the system's to make */
-    char path[PATH_MAX]; /* absolute, without links as far as it exists */
+    bool needs_parent; /* the directory above it is the system's to make */
+    char *path;        /* absolute, without links as far as it exists */
 };
 
 struct ownplaces {
@@ -29,7 +28,8 @@ struct ownplaces {
 #define OWNPLACES_SETTINGS ".n8n-gateway"
 #define OWNPLACES_STATE    ".local/state/gatehouse"
 
-void ownplaces_list(struct ownplaces *out_places);
+int ownplaces_list(struct ownplaces *out_places, struct err *err);
+void ownplaces_free(struct ownplaces *places);
 
 /*
  * Creates those that are missing and lie in this folder, private: an agent that may write to the

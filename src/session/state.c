@@ -89,9 +89,8 @@ static int open_record(struct session_state *state, struct err *err)
 /* Other sessions keep their settings and audit logs there, wherever this one keeps its own. */
 static int protect_own_places(struct session_state *state, struct err *err)
 {
-    int r = 0;
+    int r = ownplaces_list(&state->own, err);
 
-    ownplaces_list(&state->own);
     for (size_t i = 0; i < state->own.count && r == 0; i++)
         r = authority_protect(state->authority, state->own.items[i].path, err);
     return r;
@@ -190,6 +189,7 @@ void session_state_close(struct session_state *state)
 {
     authority_free(state->authority);
     audit_file_close(state->audit);
+    ownplaces_free(&state->own);
     if (state->audit_dir_fd >= 0)
         close(state->audit_dir_fd);
     *state = (struct session_state){.audit_dir_fd = -1};

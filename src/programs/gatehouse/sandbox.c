@@ -51,11 +51,12 @@ static int add_list(struct places *places, const struct option_values *values, s
  */
 static int hide_own_places(struct places *places, struct err *err)
 {
-    static struct ownplaces own; /* large, and only what is used of it costs memory */
+    struct ownplaces own;
     size_t named = places->count;
-    int r = 0;
+    int r = ownplaces_list(&own, err);
 
-    ownplaces_list(&own);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < named && r == 0; i++)
         if (places->items[i].access == BOX_WRITE)
             r = ownplaces_make(&own, places->items[i].path, err);
@@ -65,6 +66,7 @@ static int hide_own_places(struct places *places, struct err *err)
         if (r == ERR_PERMISSION_DENIED || r == ERR_NOT_A_DIRECTORY)
             r = 0;
     }
+    ownplaces_free(&own);
     return r;
 }
 
