@@ -204,22 +204,24 @@ static int open_folder(struct session *session, size_t index, struct arena *aren
  */
 static int open_settings(struct session *session, const char *dir, struct err *err)
 {
-    struct settings_file_config config = {
+    const bool may_create = !session->state.is_full; /* not without a record */
+    const struct settings_file_config config = {.authority = session->state.authority,
+                                                .dir = dir,
+                                                .only_reads = !may_create,
+                                                .may_create = may_create};
+    const struct settings_file_config existing = {
         .authority = session->state.authority, .dir = dir, .only_reads = true};
     int r = settings_file_open(&config, &session->settings, err);
+    int found;
 
-    /* Without a record nothing is created. */
-    if (session->state.is_full)
-        return r == ERR_NOT_FOUND ? 0 : r;
-    if (r != ERR_NOT_FOUND) {
-        settings_file_free(session->settings);
-        session->settings = NULL;
-        if (r < 0)
-            return r;
-    }
-    config.only_reads = false;
-    config.may_create = true;
-    r = settings_file_open(&config, &session->settings, err);
+    if (r == 0)
+        return 0;
+    /* Existing rules bind even if no new ones can be saved. */
+    found = settings_file_open(&existing, &session->settings, NULL);
+    if (found == 0)
+        return 0;
+    if (found != ERR_NOT_FOUND)
+        return r;
     return r == ERR_PERMISSION_DENIED || r == ERR_NO_SPACE || r == ERR_NOT_FOUND ? 0 : r;
 }
 
