@@ -8,9 +8,13 @@
 
 const struct json_value *json_get(const struct json_value *object, struct str key)
 {
-    json_each_member (member, object)
-        if (str_eq(json_str(member), key))
+    json_each_member (member, object) {
+        struct str name = json_str(member);
+
+        /* Most names of the same length differ in their first byte. */
+        if (name.len == key.len && (key.len == 0 || name.ptr[0] == key.ptr[0]) && str_eq(name, key))
             return member + 1;
+    }
     return NULL;
 }
 

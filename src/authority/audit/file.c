@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,9 +39,9 @@ struct audit_file {
     bool has_gathered_step;    /* one of them is not merely the end of a call */
     uint64_t gathered_carried; /* lost records that the first of those tells of */
     const struct clock *clock;
-    struct audit_flood flood;
     struct audit_origin origin;
     size_t pending_count;
+    struct audit_flood flood;
     struct pending pending[MAX_PENDING]; /* oldest first */
 };
 
@@ -421,11 +422,13 @@ static void close_all(struct audit_file *file)
 int audit_file_open(const struct audit_config *config, struct audit_file **out_file,
                     struct err *err)
 {
-    cleanup_free struct audit_file *file = calloc(1, sizeof(*file));
+    cleanup_free struct audit_file *file = malloc(sizeof(*file));
     int r;
 
     if (file == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
+    /* What follows is large, and writing to it costs each start a page fault per page. */
+    memset(file, 0, offsetof(struct audit_file, flood.kinds));
     buf_init(&file->lines.text, LINE_BYTES);
     buf_init(&file->gathered, GATHERED_BYTES);
     file->clock = config->clock != NULL ? config->clock : &clock_system;

@@ -52,16 +52,24 @@ static bool is_free(const struct audit_flood_kind *kind, int64_t now_ms)
 static struct audit_flood_kind *find_kind(struct audit_flood *flood,
                                           const struct authority_event *event, int64_t now_ms)
 {
-    /* Those that do not fit share the last entry. */
-    struct audit_flood_kind *found = &flood->kinds[AUDIT_FLOOD_KINDS - 1];
+    const size_t shared = AUDIT_FLOOD_KINDS - 1;
+    const size_t count = flood->initialised < shared ? flood->initialised : shared;
+    struct audit_flood_kind *found = NULL;
 
-    for (size_t i = AUDIT_FLOOD_KINDS - 1; i > 0; i--) {
+    for (size_t i = count; i > 0; i--) {
         struct audit_flood_kind *kind = &flood->kinds[i - 1];
 
         if (is_free(kind, now_ms))
             found = kind;
         else if (is_of_kind(kind, event))
             return kind;
+    }
+    /* Those that do not fit share the last entry. */
+    if (found == NULL)
+        found = &flood->kinds[count];
+    if (found == &flood->kinds[flood->initialised]) {
+        *found = (struct audit_flood_kind){0};
+        flood->initialised++;
     }
     if (is_free(found, now_ms)) {
         found->seen = 0;
@@ -106,7 +114,7 @@ bool audit_flood_is_failing(const struct audit_flood *flood, enum authority_oper
 
 struct audit_flood_kind *audit_flood_to_tell(struct audit_flood *flood, int64_t now_ms, bool is_end)
 {
-    for (size_t i = 0; i < AUDIT_FLOOD_KINDS; i++) {
+    for (size_t i = 0; i < flood->initialised; i++) {
         struct audit_flood_kind *kind = &flood->kinds[i];
 
         if (kind->more > 0 && (is_end || is_over(kind->begun_ms, now_ms)))

@@ -284,10 +284,11 @@ struct audit_flood_failing {
     unsigned count;
 };
 
-/* Zero-initialised. */
+/* Zero-initialised but for the kinds, which are large and rarely used. */
 struct audit_flood {
-    struct audit_flood_kind kinds[AUDIT_FLOOD_KINDS];
     struct audit_flood_failing failing[AUTHORITY_OPERATIONS]; /* after their intent */
+    size_t initialised;                                       /* of the kinds */
+    struct audit_flood_kind kinds[AUDIT_FLOOD_KINDS];
 };
 
 /* Whether this refusal or failure is among the first of its kind; else it is counted. */

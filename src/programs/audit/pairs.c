@@ -12,11 +12,12 @@ enum { COMPARED_NAME_BYTES = 250 };
 _Static_assert((int)COMPARED_NAME_BYTES < (int)AUDIT_KEPT_NAME_BYTES - 3,
                "a name that was cut is longer");
 
+/* The hash has a secret key, so nobody can choose texts whose sums are equal. */
 static uint64_t mix(uint64_t key, struct str text)
 {
-    const uint64_t both[] = {key, hash_str(hash_process_key(), text)};
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15); /* odd, so that nothing is lost */
 
-    return hash_str(hash_process_key(), (struct str){(const char *)both, sizeof(both)});
+    return key * factor + hash_str(hash_process_key(), text);
 }
 
 static uint64_t mix_field(uint64_t key, const struct json_value *holder, struct str field)
@@ -30,7 +31,7 @@ static uint64_t mix_field(uint64_t key, const struct json_value *holder, struct 
 
 static uint64_t mix_name(uint64_t key, const struct json_value *record, struct str field)
 {
-    char bytes[PATH_MAX];
+    __attribute__((uninitialized)) char bytes[PATH_MAX];
     size_t len;
 
     if (!audit_record_name(record, field, bytes, &len) || len > COMPARED_NAME_BYTES)
