@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "search/scan.h"
 
+#if defined(__x86_64__)
+#include <sys/platform/x86.h>
+#endif
+
 #include "search/rarity.h"
 #include "search/scan_internal.h"
 
-/* NULL if this processor does not support it. */
+/*
+ * NULL if this processor does not support it. The C library has asked the processor already;
+ * the compiler's own functions would ask again at each start, which takes long in a virtual
+ * machine.
+ */
 static const struct scan_functions *functions_at(enum scan_level level)
 {
     switch (level) {
 #if defined(__x86_64__)
     case SCAN_AVX2:
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") ? &scan_avx2
-                                                                                  : NULL;
+        return CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(POPCNT) ? &scan_avx2 : NULL;
     case SCAN_SSSE3:
-        return __builtin_cpu_supports("ssse3") ? &scan_ssse3 : NULL;
+        return CPU_FEATURE_ACTIVE(SSSE3) ? &scan_ssse3 : NULL;
 #elif defined(__aarch64__)
     /* All of them have it. */
     case SCAN_NEON:
