@@ -70,7 +70,8 @@ bool browser_is_local_default(const struct browser_tools_config *config);
 /* What no part of the browser may reach, as rules of its resolver. */
 int browser_tools_write_own(const struct browser_tools_config *config, struct buf *out);
 /* Whether a page may go to a host by itself. */
-bool browser_tools_may_go(void *data, struct str host, uint16_t port, bool is_agreed);
+bool browser_tools_may_go(void *data, struct str host, uint16_t port, bool is_agreed,
+                          bool *out_is_named);
 
 /* ---- describe.c ---- */
 

@@ -37,6 +37,12 @@ bool call_is_over(void *data)
 
 static int say_defect(const struct page *page, struct err *err)
 {
+    if (page->strayed_to[0] != '\0')
+        return err_set(err, ERR_DENIED_BY_POLICY,
+                       "%s leads to %s, which is this machine or on a private network and needs a "
+                       "rule for that name: gatehouse rules add allow browser host:%s\nThe page is "
+                       "not used any more: close it with browser_tab_close",
+                       page->strayed_to, page->defect, page->strayed_to);
     return err_set(err, ERR_TOOL_FAILED,
                    "The page cannot be controlled, so it is not used: %s\nClose it with "
                    "browser_tab_close and open another",
@@ -484,7 +490,8 @@ int host_take_message(struct host *host, struct str text)
     if (r == 0 && json_get_int(parsed.message, STR("call"), &id))
         begin_call(host, &parsed, id);
     else if (r == 0 && json_get_int(parsed.message, STR("verdict"), &id))
-        host_take_verdict(host, id, flag_of(parsed.message, "allowed"));
+        host_take_verdict(host, id, flag_of(parsed.message, "allowed"),
+                          flag_of(parsed.message, "named"));
     else if (r == 0 && json_get_int(parsed.message, STR("cancel"), &id))
         cancel_call(host, id);
     arena_done(&parsed.arena);

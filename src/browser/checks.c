@@ -62,7 +62,7 @@ void host_drop_checks(struct host *host)
         drop_check(list_entry(node, struct check, node));
 }
 
-void host_take_verdict(struct host *host, int64_t id, bool is_allowed)
+void host_take_verdict(struct host *host, int64_t id, bool is_allowed, bool is_named)
 {
     list_each_safe (node, &host->checks) {
         struct check *check = list_entry(node, struct check, node);
@@ -71,6 +71,8 @@ void host_take_verdict(struct host *host, int64_t id, bool is_allowed)
             continue;
         if (!is_allowed && check->page != NULL)
             refuse_page(check->page, str_from(check->host));
+        else if (check->page != NULL)
+            COPY(check->page->named, is_named ? str_from(check->host) : STR_EMPTY);
         if (host->link != NULL)
             answer_request(host, check->session, check->request, is_allowed);
         drop_check(check);
@@ -112,4 +114,32 @@ void host_on_paused(struct host *host, struct page *page, struct str session,
         answer_request(host, session_id, id, true);
     else
         ask_front(host, is_going ? page : NULL, session, params, &url, is_agreed);
+}
+
+/*
+ * Any name can lead to this machine or into a private network, and to another address the next
+ * time. The request was sent, but nothing of the answer is shown.
+ */
+void host_check_address(struct host *host, struct page *page, const struct json_value *params)
+{
+    const struct json_value *response = json_get(params, STR("response"));
+    bool is_main = page_is_main(page, text_of(params, "frameId"));
+    struct browser_url url;
+    struct str address;
+    bool is_private;
+
+    if (!str_eq(text_of(params, "type"), STR("Document")) || !host->knows_addresses ||
+        page->defect[0] != '\0' || !browser_url_parse(text_of(response, "url"), &url))
+        return;
+    address = text_of(response, "remoteIPAddress"); /* empty: nobody was connected to */
+    is_private = hostrange_is_private(address);
+    /* Of a host that looks private, the rules were asked before the request. */
+    if (is_private && !hostrange_is_private(url.host) &&
+        !(is_main ? str_eq_c(url.host, page->named) : page->is_inside)) {
+        COPY(page->strayed_to, url.host);
+        COPY(page->defect, address);
+        tell_browser(host, str_from(page->session), "Page.navigate", "{\"url\":\"about:blank\"}");
+    } else if (is_main) {
+        page->is_inside = is_private;
+    }
 }

@@ -143,12 +143,14 @@ static void answer_check(struct browser_client *client, int64_t id,
     int64_t port = 0;
     bool is_agreed = false;
     bool is_allowed;
+    bool is_named;
 
     (void)json_get_str(message, STR("host"), &host);
     (void)json_get_int(message, STR("port"), &port);
     (void)json_get_bool(message, STR("agreed"), &is_agreed);
-    is_allowed = client->events.may_go(client->events.data, host, (uint16_t)port, is_agreed);
-    if (jsonf(&text, "{\"verdict\":%d,\"allowed\":%b}", id, is_allowed) == 0)
+    is_allowed =
+        client->events.may_go(client->events.data, host, (uint16_t)port, is_agreed, &is_named);
+    if (jsonf(&text, "{\"verdict\":%d,\"allowed\":%b,\"named\":%b}", id, is_allowed, is_named) == 0)
         (void)send_message(client, buf_view(&text));
 }
 

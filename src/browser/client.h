@@ -35,8 +35,11 @@ int browser_client_start(const struct browser_client_config *config,
 void browser_client_free(struct browser_client *client);
 
 struct browser_client_events {
-    /* Whether a page may go there; `is_agreed`: the call that runs was allowed to. */
-    bool (*may_go)(void *data, struct str host, uint16_t port, bool is_agreed);
+    /*
+     * Whether a page may go there; `is_agreed`: the call that runs was allowed to. is_named: there
+     * is a rule that names the host, so it may be on a private network.
+     */
+    bool (*may_go)(void *data, struct str host, uint16_t port, bool is_agreed, bool *out_is_named);
     void *data;
 };
 

@@ -328,6 +328,7 @@ static void on_page_event(struct host *host, struct page *page, struct str sessi
     } else if (str_eq(method, STR("Network.requestWillBeSent"))) {
         on_request(page, session, params);
     } else if (str_eq(method, STR("Network.responseReceived"))) {
+        host_check_address(host, page, params);
         on_response(page, params);
     } else if (str_eq(method, STR("Network.loadingFinished"))) {
         on_request_end(page, params, false);

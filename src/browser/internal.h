@@ -148,7 +148,9 @@ struct page {
     bool has_crashed;
     bool is_set_up;   /* its process has answered, so nothing that happens is missed */
     char defect[160]; /* why it cannot be controlled; or empty */
-    bool is_ready;    /* DOMContentLoaded */
+    /* The defect is that this host leads to a private address; or empty. */
+    char strayed_to[HOST_BYTES];
+    bool is_ready; /* DOMContentLoaded */
     bool is_loaded;
     bool is_idle;
     bool is_going;   /* a navigation of the main frame was begun and has not ended */
@@ -174,6 +176,8 @@ struct page {
     size_t request_count;
     uint64_t request_order;
     char agreed[HOST_BYTES]; /* where a call that runs may lead it; or empty */
+    char named[HOST_BYTES];  /* where it went last, if that has a rule of its own; or empty */
+    bool is_inside;          /* its document came from this machine or a private network */
 };
 
 /* A question to the front end, whether a page may go to a host. */
@@ -200,6 +204,7 @@ struct host {
     char browser[32];
     char mode[16];
     bool has_windows;
+    bool knows_addresses; /* of servers; not if they are those of a proxy */
     struct list pages;
     size_t page_count;
     uint64_t page_order;
@@ -314,8 +319,10 @@ void host_on_answer(void *data, struct str session, const char *method, const ch
 /* A request of the page has stopped: lets it go on or fail, or asks the front end. */
 void host_on_paused(struct host *host, struct page *page, struct str session,
                     const struct json_value *params);
-/* The front end has answered. */
-void host_take_verdict(struct host *host, int64_t id, bool is_allowed);
+/* The front end has answered. `is_named`: by a rule that names the host. */
+void host_take_verdict(struct host *host, int64_t id, bool is_allowed, bool is_named);
+/* A document comes: gives the page up if it is from where its host must not lead. */
+void host_check_address(struct host *host, struct page *page, const struct json_value *params);
 void host_drop_checks(struct host *host);
 /* Tells the front end about the pages if something changed. */
 void host_tell_pages(struct host *host);

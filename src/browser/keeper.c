@@ -58,6 +58,7 @@ struct browser_keeper {
     struct profile profile;
     bool is_running;
     bool has_windows;
+    bool has_proxy;
     struct box_process process;
     bool has_failed; /* it ended by itself, and nobody was told */
     struct box_end end;
@@ -226,6 +227,20 @@ static int add_display(struct browser_keeper *keeper, struct window_place *windo
     return r == 0 ? arena->error : r;
 }
 
+/* A proxy has looked up the names, and the browser knows its address only. */
+static bool names_proxy(const char *const *env)
+{
+    for (; *env != NULL; env++) {
+        const char *equals = strchr(*env, '=');
+        struct str name = {*env, equals != NULL ? (size_t)(equals - *env) : 0};
+
+        if ((str_ends_with(name, STR("_proxy")) || str_ends_with(name, STR("_PROXY"))) &&
+            !str_eq_nocase(name, STR("no_proxy")) && equals[1] != '\0')
+            return true;
+    }
+    return false;
+}
+
 /* `theirs` are what the browser reads and writes. */
 static int start(struct browser_keeper *keeper, const struct launch *launch, const char *path,
                  const int theirs[2], struct err *err)
@@ -253,6 +268,7 @@ static int start(struct browser_keeper *keeper, const struct launch *launch, con
     r = box_start(box, &command, &keeper->process, err);
     keeper->is_running = r == 0;
     keeper->has_windows = has_windows;
+    keeper->has_proxy = names_proxy(command.env);
     return r;
 }
 
@@ -337,8 +353,9 @@ static void answer(const struct browser_keeper *keeper, int error, const char *m
                    const int *fds, size_t fd_count)
 {
     cleanup_buf struct buf text = BUF_INIT(KEEPER_MAX_PACKET);
-    int r = jsonf(&text, "{\"error\":%d,\"message\":%z,\"windows\":%b}", (int64_t)error, message,
-                  keeper->is_running && keeper->has_windows);
+    int r = jsonf(&text, "{\"error\":%d,\"message\":%z,\"windows\":%b,\"proxy\":%b}",
+                  (int64_t)error, message, keeper->is_running && keeper->has_windows,
+                  keeper->is_running && keeper->has_proxy);
 
     if (r == 0)
         (void)packet_send(keeper->config->socket, buf_view(&text), fds, fd_count, 0);

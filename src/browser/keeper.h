@@ -15,9 +15,9 @@
  * "own" is what the browser must not reach, as "host:port" or "*:port".
  *
  * An answer has "error", "message" if it failed, and whether the browser has "windows": on the
- * display of the user, unless there is none or it is headless. That to "attach" has the "port" and
- * "path" of the WebSocket, that to "listen" the "port"; no descriptor if no browser of the user
- * lets itself be debugged.
+ * display of the user, unless there is none or it is headless; and if it uses a "proxy". That to
+ * "attach" has the "port" and "path" of the WebSocket, that to "listen" the "port"; no descriptor
+ * if no browser of the user lets itself be debugged.
  */
 #ifndef BROWSER_KEEPER_H
 #define BROWSER_KEEPER_H

@@ -65,6 +65,7 @@ int local_connect(struct browser_task *call, struct err *err)
     char path[ID_BYTES * 2];
     int r = jsonf(&request, "{\"attach\":{\"browser\":%s}}", browser);
 
+    call->host->knows_addresses = false; /* it may use a proxy */
     if (r == 0)
         r = ask_keeper(call, buf_view(&request), room, &answer, fds, err);
     if (r < 0)

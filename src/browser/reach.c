@@ -277,19 +277,21 @@ int browser_tools_write_own(const struct browser_tools_config *config, struct bu
 /* ---- where pages go by themselves ---- */
 
 /* Nobody can be asked about a redirect in time: what would have to be asked is refused. */
-bool browser_tools_may_go(void *data, struct str host, uint16_t port, bool is_agreed)
+bool browser_tools_may_go(void *data, struct str host, uint16_t port, bool is_agreed,
+                          bool *out_is_named)
 {
     const struct browser_tools *tools = data;
     struct permission_decision decision;
     struct permission_resource resource = {.group = CATALOG_BROWSER, .operation = PERMISSION_USES};
     char name[BROWSER_HOST_BYTES];
 
+    *out_is_named = false;
     if (is_own(tools, host, port) || !put_host(host, name))
         return false;
-    if (is_agreed)
-        return true;
     resource.given = str_from(name);
     permission_decide(keeper_permission(tools->config.keeper), &resource, &decision);
-    return decision.verdict == PERMISSION_ALLOW &&
-           (!hostrange_is_private(resource.given) || !is_allowed_unnamed(tools, resource.given));
+    *out_is_named =
+        decision.verdict == PERMISSION_ALLOW && !is_allowed_unnamed(tools, resource.given);
+    return is_agreed || *out_is_named ||
+           (decision.verdict == PERMISSION_ALLOW && !hostrange_is_private(resource.given));
 }

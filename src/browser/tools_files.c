@@ -75,15 +75,16 @@ static bool is_from_elsewhere(struct host *host, struct str text, struct str fra
 
     if (!browser_url_parse(text, &url))
         return true;
-    if (url.scheme == BROWSER_BLANK || !hostrange_is_private(url.host))
+    if (url.scheme == BROWSER_BLANK)
         return false;
     list_each (node, &host->pages) {
         struct page *page = list_entry(node, struct page, node);
 
-        if (str_eq_c(frame, page->target) && str_eq(url.host, page_host(page)))
-            return false;
+        if (str_eq_c(frame, page->target))
+            return page->defect[0] != '\0' ||
+                   (hostrange_is_private(url.host) && !str_eq(url.host, page_host(page)));
     }
-    return true;
+    return hostrange_is_private(url.host);
 }
 
 static void on_begin(struct host *host, const struct json_value *params)

@@ -96,6 +96,8 @@ static int launch(struct browser_task *call, struct err *err)
         return err_set_plain(err, r);
     r = ask_keeper(call, buf_view(&request), room, &answer, fds, err);
     if (r == 0)
+        host->knows_addresses = !flag_of(answer, "proxy");
+    if (r == 0)
         r = host_open_link(host, fds[0], fds[1], err);
     if (r < 0) {
         for (int i = 0; i < KEEPER_FDS; i++)

@@ -7,7 +7,7 @@
  *     {"call": N, "tool", "arguments", "page",       {"done": N, "isError", "result", "image"}
  *      "host", "agreed", "browser", "own", …}
  *     {"cancel": N}                                  {"pages": [{"id", "url", "title", "active"}]}
- *     {"verdict": N, "allowed"}                      {"check": N, "host"}
+ *     {"verdict": N, "allowed", "named"}             {"check": N, "host"}
  */
 #ifndef BROWSER_WIRE_H
 #define BROWSER_WIRE_H

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Web pages in a real Chromium, over MCP: what agents see and do, and where they cannot go."""
 import base64
+import contextlib
 import http.client
+import http.server
 import importlib.util
+import ipaddress
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 import time
 import unittest
 import urllib.request
@@ -43,6 +48,49 @@ def load_site(**wishes):
     spec.loader.exec_module(module)
     module.HERE = PAGES
     return module.Site(**wishes)
+
+
+class OtherName:
+    """A site of this machine by a name that does not tell so; `name` is None if this machine has none."""
+
+    def __init__(self):
+        names = (socket.gethostname(), socket.getfqdn(), "ip6-localhost")
+        self.name, address = next(((name, found) for name in names if (found := loopback_of(name))), (None, None))
+        if self.name is None:
+            return
+
+        class Secret(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):  # pylint: disable=invalid-name
+                self.send_response(200)
+                self.send_header("Content-Type", "application/zip" if self.path == "/file" else "text/html")
+                self.end_headers()
+                with contextlib.suppress(OSError):  # a browser that does not want it any more
+                    self.wfile.write(b"<title>Inside</title>known here only")
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+
+        self.server = Server((address, 0), Secret)
+        self.url = f"http://{self.name}:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever).start()
+
+    def end(self):
+        if self.name is not None:
+            self.server.shutdown()
+            self.server.server_close()
+
+
+def loopback_of(name):
+    """Where the name leads if that is this machine, and only there; or None."""
+    try:
+        found = {ipaddress.ip_address(entry[4][0]) for entry in socket.getaddrinfo(name, 80, type=socket.SOCK_STREAM)}
+    except OSError:
+        return None
+    looks_so = name.endswith((".localdomain", ".local", ".internal", ".lan", ".home.arpa")) or "." not in name and name == "localhost"
+    return str(found.pop()) if len(found) == 1 and all(one.is_loopback for one in found) and not looks_so else None
 
 
 def ref_of(snapshot, words):
@@ -419,6 +467,37 @@ class Borders(InBrowser):
         self.go(server, "forms.html")
         self.assertEqual(self.text(server, f"fetch('{self.other}/api/x', {{mode: 'no-cors'}}).then(() => 'got', () => 'refused')"),
                          "refused")
+
+    def open_another(self, server):
+        """A page in place of the only one."""
+        page, = self.ok(server, "browser_tab_list")["pages"]
+        self.ok(server, "browser_tab_close", pageId=page["id"])
+        self.ok(server, "browser_tab_open", url=f"{self.here}/forms.html")
+
+    def test_a_name_that_leads_to_this_machine_needs_a_rule_of_its_own(self):
+        inside = OtherName()
+        self.addCleanup(inside.end)
+        if inside.name is None:
+            self.skipTest("this machine has no other name that leads to it")
+        server = self.serve()
+        self.go(server, "forms.html")
+        for tool, arguments in (("browser_navigate", {"url": inside.url}), ("browser_snapshot", {}),
+                                ("browser_evaluate", {"script": "document.title"}),
+                                ("browser_navigate", {"url": f"{self.here}/forms.html"})):
+            answer = self.fails(server, tool, **arguments)
+            self.assertIn(f"gatehouse rules add allow browser host:{inside.name}", answer)
+            self.assertNotIn("known here only", answer)
+            self.assertNotIn("Inside", answer)
+        self.open_another(server)
+        # By itself, too.
+        self.assertIn("private network", self.fails(server, "browser_evaluate",
+                                                    script=f"location = '{inside.url}'; new Promise(() => {{}})"))
+        self.open_another(server)
+        self.fails(server, "browser_navigate", url=f"{inside.url}/file")
+        self.assertNotIn("completed", [item["state"] for item in self.ok(server, "browser_downloads", waitMs=2000)["downloads"]])
+        self.allow(inside.name)
+        server = self.serve()
+        self.assertEqual(self.go(server, inside.url)["title"], "Inside")
 
     def test_the_browser_to_start_is_an_option(self):
         server = self.serve(*OPEN, "--browser-default", "local", connects=False)

@@ -37,7 +37,9 @@ struct scene {
     int64_t asked;            /* the command that it is about */
     int holds[2]; /* a pipe: the page's process answers nothing until it is told to; or 0, 0 */
     bool frame_is_late; /* it comes when a call uses the page */
-    bool has_run_page;  /* what waited was let go */
+    bool has_proxy;
+    bool is_named;     /* every host, by a rule */
+    bool has_run_page; /* what waited was let go */
     bool has_run_frame;
 };
 
@@ -102,6 +104,15 @@ static void attach(const struct scene *scene, const char *kind, const char *name
     EVENT("Fetch.requestPaused", "\"requestId\":\"R\",\"frameId\":\"T1\",\"resourceType\":"        \
                                  "\"Image\",\"request\":{\"url\":\"about:blank\"}")
 
+/* The host asks the front end, and goes on when that has answered. */
+#define ASKS                                                                                       \
+    EVENT("Fetch.requestPaused", "\"requestId\":\"D\",\"frameId\":\"T1\",\"resourceType\":"        \
+                                 "\"Document\",\"request\":{\"url\":\"" HERE "\"}")
+#define COMES(frame, url, address)                                                                 \
+    EVENT("Network.responseReceived",                                                              \
+          "\"requestId\":\"L1\",\"frameId\":\"" frame "\",\"type\":\"Document\",\"response\":{"    \
+          "\"url\":\"" url "\",\"status\":200,\"remoteIPAddress\":\"" address "\"}")
+
 static void tell(struct scene *scene, const char *const *story)
 {
     char line[128];
@@ -115,7 +126,7 @@ static void tell(struct scene *scene, const char *const *story)
             continue;
         }
         say(scene, *story);
-        if (strcmp(*story, HEARD) == 0)
+        if (strcmp(*story, HEARD) == 0 || strcmp(*story, ASKS) == 0)
             scene->rest = story + 1;
     }
 }
@@ -216,7 +227,11 @@ static void answer_keeper(struct scene *scene)
     assert_int_equal(pipe2(from_browser, O_CLOEXEC), 0);
     fds[0] = to_browser[1];
     fds[1] = from_browser[0];
-    assert_true(packet_send(scene->keeper, STR("{\"error\":0,\"message\":\"\"}"), fds, 2, 0) >= 0);
+    assert_true(packet_send(scene->keeper,
+                            scene->has_proxy
+                                ? STR("{\"error\":0,\"message\":\"\",\"proxy\":true}")
+                                : STR("{\"error\":0,\"message\":\"\",\"proxy\":false}"),
+                            fds, 2, 0) >= 0);
     close(fds[0]);
     close(fds[1]);
     scene->from_host = to_browser[0];
@@ -233,6 +248,15 @@ static void call(const struct scene *scene, const char *text)
     assert_int_equal(write(scene->front, text, strlen(text)), (ssize_t)strlen(text));
 }
 
+static void answer_check(const struct scene *scene, const char *check)
+{
+    char text[128];
+
+    snprintf(text, sizeof(text), "{\"verdict\":%ld,\"allowed\":true,\"named\":%s}",
+             strtol(strchr(check, ':') + 1, NULL, 10), scene->is_named ? "true" : "false");
+    call(scene, text);
+}
+
 /* The next result of a call, as text. */
 static void result(struct scene *scene, char out_text[ROOM])
 {
@@ -247,6 +271,8 @@ static void result(struct scene *scene, char out_text[ROOM])
             snprintf(out_text, ROOM, "%.*s", STR_ARG(message));
             if (strstr(out_text, "\"done\"") != NULL)
                 return;
+            if (strstr(out_text, "\"check\"") != NULL)
+                answer_check(scene, strstr(out_text, "\"check\""));
             continue;
         }
         got = read(scene->front, room, sizeof(room));
@@ -465,6 +491,58 @@ static void going_back_in_a_document_begins_no_navigation(void **state)
     end(&scene);
 }
 
+/* Any name can lead to this machine. */
+static void a_document_from_a_private_address_needs_a_rule_for_its_host(void **state)
+{
+#define ARRIVES ARRIVED("L1", HERE), IS("L1", "DOMContentLoaded"), STOPS
+    static const struct {
+        const char *story[12];
+        bool is_named;
+        bool has_proxy;
+        const char *strays_to; /* or NULL: it is used */
+    } cases[] = {
+        {{ASKS, COMES("T1", HERE, "192.0.2.1"), ANSWER, ARRIVES}, .strays_to = NULL},
+        {{ASKS, COMES("T1", HERE, "127.0.0.1"), ANSWER, ARRIVES}, .strays_to = "127.0.0.1"},
+        {{ASKS, COMES("T1", HERE, "[::1]"), ANSWER, ARRIVES}, .strays_to = "[::1]"},
+        {{ASKS, COMES("T1", HERE, "192.168.1.1"), ANSWER, ARRIVES}, .strays_to = "192.168.1.1"},
+        {{ASKS, COMES("T1", HERE, "127.0.0.1"), ANSWER, ARRIVES}, .is_named = true},
+        {{ASKS, COMES("T1", HERE, "10.0.0.1"), ANSWER, ARRIVES}, .has_proxy = true},
+        /* The rules were asked about an address before. */
+        {{ASKS, COMES("T1", "http://10.0.0.1/", "10.0.0.1"), ANSWER, ARRIVES}, .strays_to = NULL},
+        /* Not only one that was named before. */
+        {{ASKS, COMES("T1", "http://b.example/", "10.0.0.1"), ANSWER, ARRIVES},
+         .is_named = true,
+         .strays_to = "10.0.0.1"},
+        {{ASKS, COMES("T1", HERE, "192.0.2.1"), ANSWER,
+          COMES("F2", "http://b.example/", "10.0.0.1"), ARRIVES},
+         .strays_to = "10.0.0.1"},
+        {{ASKS, COMES("T1", HERE, "10.0.0.2"), ANSWER, COMES("F2", "http://b.example/", "10.0.0.1"),
+          ARRIVES},
+         .is_named = true},
+    };
+    static char text[ROOM];
+
+    (void)state;
+    for (size_t i = 0; i < array_size(cases); i++) {
+        struct scene scene = {.is_named = cases[i].is_named, .has_proxy = cases[i].has_proxy};
+
+        begin(&scene);
+        result(&scene, text);
+        go(&scene, cases[i].story, text);
+        if (cases[i].strays_to == NULL) {
+            assert_non_null(strstr(text, "\"isError\":false"));
+        } else {
+            char expected[64];
+
+            snprintf(expected, sizeof(expected), "leads to %s, ", cases[i].strays_to);
+            assert_non_null(strstr(text, "\"isError\":true"));
+            assert_non_null(strstr(text, expected));
+            assert_non_null(strstr(text, "gatehouse rules add allow browser host:"));
+        }
+        end(&scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +553,7 @@ int main(void)
         cmocka_unit_test(ending_a_browser_stops_no_other_call),
         cmocka_unit_test(a_navigation_is_followed_in_whatever_order_it_is_told),
         cmocka_unit_test(going_back_in_a_document_begins_no_navigation),
+        cmocka_unit_test(a_document_from_a_private_address_needs_a_rule_for_its_host),
     };
 
     signal(SIGPIPE, SIG_IGN);
