@@ -116,30 +116,46 @@ void host_on_paused(struct host *host, struct page *page, struct str session,
         ask_front(host, is_going ? page : NULL, session, params, &url, is_agreed);
 }
 
+/* The page is on a private network itself. */
+static bool is_inside(const struct page *page)
+{
+    struct str host = page_host(page);
+
+    return host.len > 0 && (hostrange_is_private(host) || str_eq_c(host, page->inside));
+}
+
+static void give_up_strayed(struct host *host, struct page *page, struct str to, struct str address)
+{
+    if (page->defect[0] != '\0')
+        return;
+    COPY(page->strayed_to, to);
+    COPY(page->defect, address);
+    tell_browser(host, str_from(page->session), "Page.navigate", "{\"url\":\"about:blank\"}");
+}
+
 /*
  * Any name can lead to this machine or into a private network, and to another address the next
  * time. The request was sent, but nothing of the answer is shown.
  */
-void host_check_address(struct host *host, struct page *page, const struct json_value *params)
+bool host_check_address(struct host *host, struct page *page, const struct json_value *params)
 {
     const struct json_value *response = json_get(params, STR("response"));
-    bool is_main = page_is_main(page, text_of(params, "frameId"));
+    bool is_document = str_eq(text_of(params, "type"), STR("Document"));
+    bool is_main = is_document && page_is_main(page, text_of(params, "frameId"));
+    struct str address = text_of(response, "remoteIPAddress"); /* empty: nobody was connected to */
+    bool is_private = hostrange_is_private(address);
     struct browser_url url;
-    struct str address;
-    bool is_private;
 
-    if (!str_eq(text_of(params, "type"), STR("Document")) || !host->knows_addresses ||
-        page->defect[0] != '\0' || !browser_url_parse(text_of(response, "url"), &url))
-        return;
-    address = text_of(response, "remoteIPAddress"); /* empty: nobody was connected to */
-    is_private = hostrange_is_private(address);
+    if (!host->knows_addresses || !browser_url_parse(text_of(response, "url"), &url))
+        return true;
     /* Of a host that looks private, the rules were asked before the request. */
     if (is_private && !hostrange_is_private(url.host) &&
-        !(is_main ? str_eq_c(url.host, page->named) : page->is_inside)) {
-        COPY(page->strayed_to, url.host);
-        COPY(page->defect, address);
-        tell_browser(host, str_from(page->session), "Page.navigate", "{\"url\":\"about:blank\"}");
-    } else if (is_main) {
-        page->is_inside = is_private;
+        !(is_main ? str_eq_c(url.host, page->named) : is_inside(page))) {
+        if (is_document)
+            give_up_strayed(host, page, url.host, address);
+        return false;
     }
+    if (is_main)
+        COPY(page->inside, is_private ? url.host : STR_EMPTY);
+    return true;
 }

@@ -206,13 +206,14 @@ static void on_request(struct page *page, struct str session, const struct json_
     }
 }
 
-static void on_response(struct page *page, const struct json_value *params)
+static void on_response(struct page *page, const struct json_value *params, bool is_foreign)
 {
     struct request *request = find_request(page, text_of(params, "requestId"));
     const struct json_value *response = json_get(params, STR("response"));
 
     if (request == NULL || response == NULL)
         return;
+    request->is_foreign = is_foreign;
     request->status = (int)whole_of(response, "status", 0);
     COPY(request->type, text_of(response, "mimeType"));
     if (str_eq_c(STR("Document"), request->kind) && page_is_main(page, text_of(params, "frameId")))
@@ -328,8 +329,7 @@ static void on_page_event(struct host *host, struct page *page, struct str sessi
     } else if (str_eq(method, STR("Network.requestWillBeSent"))) {
         on_request(page, session, params);
     } else if (str_eq(method, STR("Network.responseReceived"))) {
-        host_check_address(host, page, params);
-        on_response(page, params);
+        on_response(page, params, !host_check_address(host, page, params));
     } else if (str_eq(method, STR("Network.loadingFinished"))) {
         on_request_end(page, params, false);
     } else if (str_eq(method, STR("Network.loadingFailed"))) {

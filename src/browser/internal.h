@@ -94,7 +94,8 @@ struct request {
     int64_t at_ms;
     bool is_done;
     bool has_failed;
-    bool counts; /* an action waits for it */
+    bool counts;     /* an action waits for it */
+    bool is_foreign; /* its answer came from a private address that the page may not reach */
     uint64_t order;
 };
 
@@ -177,7 +178,7 @@ struct page {
     uint64_t request_order;
     char agreed[HOST_BYTES]; /* where a call that runs may lead it; or empty */
     char named[HOST_BYTES];  /* where it went last, if that has a rule of its own; or empty */
-    bool is_inside;          /* its document came from this machine or a private network */
+    char inside[HOST_BYTES]; /* whose documents came from a private address last; or empty */
 };
 
 /* A question to the front end, whether a page may go to a host. */
@@ -321,8 +322,11 @@ void host_on_paused(struct host *host, struct page *page, struct str session,
                     const struct json_value *params);
 /* The front end has answered. `is_named`: by a rule that names the host. */
 void host_take_verdict(struct host *host, int64_t id, bool is_allowed, bool is_named);
-/* A document comes: gives the page up if it is from where its host must not lead. */
-void host_check_address(struct host *host, struct page *page, const struct json_value *params);
+/*
+ * An answer comes: false if it is from a private address that its host must not lead to. If it is a
+ * document, the page is given up.
+ */
+bool host_check_address(struct host *host, struct page *page, const struct json_value *params);
 void host_drop_checks(struct host *host);
 /* Tells the front end about the pages if something changed. */
 void host_tell_pages(struct host *host);

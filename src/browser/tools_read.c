@@ -461,7 +461,8 @@ int tool_network(struct browser_task *call, struct err *err)
                   (int64_t)request->status, request->type, when);
         if (r == 0 && request->has_failed)
             r = jsonf(&list, ",\"failed\":true");
-        if (r == 0 && has_bodies && request->is_done && !request->has_failed)
+        if (r == 0 && has_bodies && request->is_done && !request->has_failed &&
+            !request->is_foreign)
             r = add_body(call, request, &list);
         if (r == 0)
             r = buf_append_char(&list, '}');

@@ -62,10 +62,12 @@ class OtherName:
         class Secret(http.server.BaseHTTPRequestHandler):
             def do_GET(self):  # pylint: disable=invalid-name
                 self.send_response(200)
-                self.send_header("Content-Type", "application/zip" if self.path == "/file" else "text/html")
+                types = {"/file": "application/zip", "/picture": "image/svg+xml"}
+                self.send_header("Content-Type", types.get(self.path, "text/html"))
                 self.end_headers()
                 with contextlib.suppress(OSError):  # a browser that does not want it any more
-                    self.wfile.write(b"<title>Inside</title>known here only")
+                    self.wfile.write(b"<svg xmlns='http://www.w3.org/2000/svg'/>" if self.path == "/picture"
+                                     else b"<title>Inside</title>known here only")
 
             def log_message(self, *_):
                 pass
@@ -495,6 +497,14 @@ class Borders(InBrowser):
         self.open_another(server)
         self.fails(server, "browser_navigate", url=f"{inside.url}/file")
         self.assertNotIn("completed", [item["state"] for item in self.ok(server, "browser_downloads", waitMs=2000)["downloads"]])
+        # Nor what a page loads, whatever Chromium itself thinks of it.
+        self.ok(server, "browser_tab_open")
+        self.text(server, f"""new Promise(done => {{
+            const picture = new Image();
+            picture.onload = picture.onerror = done;
+            picture.src = '{inside.url}/picture';
+        }})""")
+        self.assertNotIn("body", json.dumps(self.ok(server, "browser_network", bodies=True)))
         self.allow(inside.name)
         server = self.serve()
         self.assertEqual(self.go(server, inside.url)["title"], "Inside")
