@@ -376,7 +376,8 @@ static void on_info(struct host *host, const struct json_value *params)
     const struct json_value *info = json_get(params, STR("targetInfo"));
     struct page *page = page_by_target(host, text_of(info, "targetId"));
 
-    if (page == NULL)
+    /* Tabs are listed, also those whose documents are not shown. */
+    if (page == NULL || page->strayed_to[0] != '\0')
         return;
     COPY(page->title, text_of(info, "title"));
     host->has_news = true;

@@ -490,6 +490,7 @@ class Borders(InBrowser):
             self.assertIn(f"gatehouse rules add allow browser host:{inside.name}", answer)
             self.assertNotIn("known here only", answer)
             self.assertNotIn("Inside", answer)
+            self.assertNotIn("Inside", json.dumps(self.ok(server, "browser_tab_list")))
         self.open_another(server)
         # By itself, too.
         self.assertIn("private network", self.fails(server, "browser_evaluate",
