@@ -231,11 +231,11 @@ static int add_display(struct browser_keeper *keeper, struct window_place *windo
 static bool names_proxy(const char *const *env)
 {
     for (; *env != NULL; env++) {
-        const char *equals = strchr(*env, '=');
-        struct str name = {*env, equals != NULL ? (size_t)(equals - *env) : 0};
+        struct str value = str_from(*env);
+        struct str name;
 
-        if ((str_ends_with(name, STR("_proxy")) || str_ends_with(name, STR("_PROXY"))) &&
-            !str_eq_nocase(name, STR("no_proxy")) && equals[1] != '\0')
+        if (str_cut(&value, '=', &name) && value.len > 0 && !str_eq_nocase(name, STR("no_proxy")) &&
+            (str_ends_with(name, STR("_proxy")) || str_ends_with(name, STR("_PROXY"))))
             return true;
     }
     return false;
