@@ -247,7 +247,7 @@ class Ends(WorkspaceScene):
         wait_until(lambda: len(self.good(agent, "list_files")["entries"]) == 2, "the command runs")
         server.process.send_signal(signal.SIGTERM)
         self.assertEqual(server.end(), 0)  # the second signal waits for no call
-        self.assertTrue(self.is_gone(host))
+        wait_until(lambda: self.is_gone(host), "the companion, whose socket is closed before, ends")
         self.assertEqual(self.sandboxes(), [])
 
     def test_a_kill_leaves_nothing(self):
