@@ -74,11 +74,15 @@ int capabilities_drop(bool changes_files, bool *out_holds_any, struct err *err)
     return 0;
 }
 
-int capabilities_drop_held(void)
+int capabilities_hold(uint64_t held)
 {
-    const struct sets none = {0};
+    struct sets sets = {0};
 
-    return set_sets(&none) < 0 ? errno : 0;
+    for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+        sets.halves[i].permitted = (uint32_t)(held >> (32 * i));
+        sets.halves[i].effective = sets.halves[i].permitted;
+    }
+    return set_sets(&sets) < 0 ? errno : 0;
 }
 
 unsigned capabilities_count(void)
@@ -107,13 +111,11 @@ int capabilities_drop_all(unsigned count)
             return errno;
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
         return errno;
-    return capabilities_drop_held();
+    return capabilities_hold(0);
 }
 
 int capabilities_keep(uint64_t kept)
 {
-    struct sets sets = {0};
-
     for (unsigned long i = 0; i < CAPABILITIES_END; i++) {
         if ((kept & BIT(i)) != 0 || prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
             continue;
@@ -121,9 +123,5 @@ int capabilities_keep(uint64_t kept)
             break;
         return errno;
     }
-    for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-        sets.halves[i].permitted = (uint32_t)(kept >> (32 * i));
-        sets.halves[i].effective = sets.halves[i].permitted;
-    }
-    return set_sets(&sets) < 0 ? errno : 0;
+    return capabilities_hold(kept);
 }

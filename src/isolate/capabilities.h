@@ -26,12 +26,14 @@ unsigned capabilities_count(void);
  */
 int capabilities_drop_all(unsigned count);
 
-/* Drops all that this process holds; enough for one that starts no programs. 0 or an errno value.
+/*
+ * Of all that this process holds, keeps these bits (1 << CAP_...); enough for one that starts no
+ * programs. 0 or an errno value.
  */
-int capabilities_drop_held(void);
+int capabilities_hold(uint64_t held);
 
 /*
- * Drops all but these bits (1 << CAP_...), also from what programs started later may have. 0 or an
+ * The same, and drops the others also from what programs started later may have. 0 or an
  * errno value.
  */
 int capabilities_keep(uint64_t kept);

@@ -293,6 +293,13 @@ int seccomp_compile(const struct seccomp_policy *policy, struct seccomp_program 
     return 0;
 }
 
+void seccomp_replace_answer(struct seccomp_program *program, uint32_t answer, uint32_t other)
+{
+    for (size_t i = 0; i < program->length; i++)
+        if (program->steps[i].code == (BPF_RET | BPF_K) && program->steps[i].k == answer)
+            program->steps[i].k = other;
+}
+
 /* SAFETY: no C library wraps it; the arguments are those of seccomp(2). */
 static int set_filter(const struct seccomp_program *program, unsigned flags)
 {

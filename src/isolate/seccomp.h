@@ -77,6 +77,9 @@ struct seccomp_program {
 int seccomp_compile(const struct seccomp_policy *policy, struct seccomp_program *out_program,
                     struct err *err);
 
+/* Makes it give another answer instead of this one. */
+void seccomp_replace_answer(struct seccomp_program *program, uint32_t answer, uint32_t other);
+
 /*
  * Installs it for this process and all its future children; it cannot be removed. Needs
  * no_new_privs and, since it applies to the calling thread, a single-threaded process

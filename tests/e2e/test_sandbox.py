@@ -136,6 +136,45 @@ print("out", flush=True); print("err", file=sys.stderr, flush=True); print("end"
         os.close(fd)
         self.assertEqual(code, 125, said)
 
+    def test_a_thread_locks_like_its_process(self):
+        """And cannot put a file under the number that it only reads, while its lock is decided."""
+        if is_sanitized():
+            self.skipTest("sanitized sandboxes ask about no locks")
+        script = """
+import fcntl, os, sys, threading, time
+kept, own = os.open(sys.argv[1], os.O_RDONLY), os.open("own", os.O_RDWR | os.O_CREAT)
+end = time.monotonic() + 1
+fine = refused = 0
+def swap():
+    while time.monotonic() < end:
+        os.dup2(kept, 99)
+        os.dup2(own, 99)
+def lock():
+    global fine, refused
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(99, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fine += 1
+        except OSError:
+            refused += 1
+os.dup2(own, 99)
+threads = [threading.Thread(target=work) for work in (swap, lock)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(fine > 0, refused > 0, flush=True)
+sys.stdin.read()
+"""
+        path = self.outside / "kept"
+        path.write_text("x")
+        process = self.open("--rw", self.root, "--ro", self.outside, "--", "python3", "-c", script, path,
+                            stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"True True\n")
+        with open(path, "rb") as outside, open(self.root / "own", "rb") as own:
+            fcntl.flock(outside, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody has it
+            with self.assertRaises(BlockingIOError):
+                fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        process.communicate(timeout=PATIENCE)
+
     def test_places(self):
         (self.root / "file").write_text("here\n")
         (self.outside / "file").write_text("there\n")

@@ -19,9 +19,10 @@
 #include "isolate/box/channel.h"
 #include "isolate/box/internal.h"
 #include "isolate/landlock.h"
+#include "isolate/sanitized.h"
 #include "isolate/threads.h"
 
-enum { STANDARD_FDS = 3, BOX_MAX_ARGS = 32768 };
+enum { STANDARD_FDS = 3, BOX_MAX_ARGS = 32768, YAMA_NOBODY = '3' };
 
 /* A place below these would expose the machine itself. */
 static const char *const never_places[] = {"/proc", "/sys", "/dev"};
@@ -111,6 +112,22 @@ static struct box *empty_box(void)
     return calloc(1, sizeof(struct box));
 }
 
+/* Whether that can be allowed at all: Yama may forbid it to everybody. */
+static bool may_copy_descriptors(void)
+{
+    cleanup_fd int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    char level;
+
+    return fd < 0 || read(fd, &level, 1) != 1 || level != YAMA_NOBODY;
+}
+
+/* Allows all locks: a filter that asks nobody would refuse them all. */
+static void stop_asking(struct box *box)
+{
+    box->asks_about_locks = false;
+    seccomp_replace_answer(&box->calls, SECCOMP_RET_USER_NOTIF, SECCOMP_RET_ALLOW);
+}
+
 int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
 {
     cleanup_box struct box *box = empty_box();
@@ -151,6 +168,10 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
                           &box->calls, err);
     if (r < 0)
         return r;
+    box->asks_about_locks = true;
+    /* The first process gets its descriptor from the command, if both share their table. */
+    if (ISOLATE_IS_SANITIZED || !may_copy_descriptors())
+        stop_asking(box);
     *out_box = steal_ptr(&box);
     return 0;
 }
@@ -319,8 +340,12 @@ static int build_and_start(struct box *box, const struct box_command *command, b
     if (!box_channel_hear(process->channel, &news, &process->pty))
         return err_set(err, ERR_INTERNAL, "cannot create the %s: its first process died",
                        box->is_open ? "process" : "sandbox");
-    if (news.kind == BOX_NEWS_FAILED)
+    if (news.kind == BOX_NEWS_FAILED) {
+        /* What Gatehouse itself runs in decides about system calls, and only one can. */
+        if (news.step == BOX_STEP_SECCOMP && news.errno_value == EBUSY)
+            stop_asking(box);
         return explain(box, &news, err);
+    }
     if (news.limits_namespace)
         box->holds[CGROUP_PROCESSES] = CGROUP_BY_DEFAULT;
     return 0;
@@ -331,6 +356,7 @@ static int start(struct box *box, const struct box_command *command, bool is_pro
 {
     struct box_process process = BOX_PROCESS_INIT;
     struct box_end end;
+    bool asked;
     int r = threads_check_alone(err);
 
     assert(box != NULL);
@@ -338,11 +364,17 @@ static int start(struct box *box, const struct box_command *command, bool is_pro
         r = check_command(command, err);
     if (r < 0)
         return r;
+    asked = box->asks_about_locks;
     r = build_and_start(box, command, is_probe, &process, err);
+    if (r < 0)
+        box_finish(&process, &end);
+    if (r < 0 && asked && !box->asks_about_locks) {
+        r = build_and_start(box, command, is_probe, &process, err);
+        if (r < 0)
+            box_finish(&process, &end);
+    }
     if (r == 0)
         *out_process = process;
-    else
-        box_finish(&process, &end);
     return r;
 }
 
@@ -460,6 +492,8 @@ static int describe_walls(const struct box *box, struct buf *out)
                                  ? "; can reach abstract sockets of the host"
                                  : "")
                 : buf_printf(out, "Landlock: MISSING\n");
+    if (r == 0 && !box->asks_about_locks)
+        r = buf_printf(out, "flock: NOT CHECKED; commands can lock what they can read\n");
     return r;
 }
 

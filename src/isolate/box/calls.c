@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -106,7 +107,8 @@ enum fate { REFUSED, ABSENT, RULED };
     X(setrlimit,         160, 164, RULED) \
     X(prlimit64,         302, 261, RULED) \
     X(fallocate,         285, 47,  RULED) \
-    X(fcntl,             72,  25,  RULED)
+    X(fcntl,             72,  25,  RULED) \
+    X(flock,             73,  32,  RULED)
 /* clang-format on */
 
 enum call {
@@ -247,10 +249,16 @@ static const struct seccomp_rule in_rooms[] = {
     {0, 0, SECCOMP_RET_ERRNO | EOPNOTSUPP, 0, {{0}}},
 };
 
+/* Not in rooms, whose files are their own. */
+static const struct seccomp_rule asked_about[] = {
+    {0, 0, ALLOW, 1, {{1, AN_INT, LOCK_UN}}},
+    {0, 0, SECCOMP_RET_USER_NOTIF, 0, {{0}}}, /* locks.c */
+};
+
 struct list {
     size_t count;
     struct seccomp_rule rules[CALL_COUNT + array_size(ruled) + array_size(in_own_networks) +
-                              array_size(in_rooms) + 2 + 4];
+                              array_size(in_rooms) + array_size(asked_about) + 2 + 4];
 };
 
 static void add(struct list *list, int number, struct seccomp_rule rule)
@@ -319,6 +327,8 @@ int box_calls_compile(enum seccomp_machine machine, enum box_calls kind,
         add(&list, calls[CALL_setsockopt].numbers[machine], in_own_networks[i]);
     for (size_t i = 0; i < array_size(in_rooms) && kind == BOX_CALLS_ROOM; i++)
         add(&list, calls[CALL_fallocate].numbers[machine], in_rooms[i]);
+    for (size_t i = 0; i < array_size(asked_about) && kind != BOX_CALLS_ROOM; i++)
+        add(&list, calls[CALL_flock].numbers[machine], asked_about[i]);
     add(&list, OPEN_TREE_ATTR, (struct seccomp_rule){.answer = EPERM_});
     refuse_set_id(&list, machine);
     list.rules[list.count++] = (struct seccomp_rule){

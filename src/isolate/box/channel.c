@@ -17,15 +17,27 @@ bool box_channel_hear(int channel, struct box_news *out_news, int *out_fd)
            (ssize_t)sizeof(*out_news);
 }
 
-void box_channel_keep_only(int one, int other)
+/* The lowest of them from this number on; or -1. */
+static int lowest_from(const int *fds, size_t count, int from)
 {
-    unsigned low = (unsigned)(one < other ? one : other);
-    unsigned high = (unsigned)(one < other ? other : one);
+    int lowest = -1;
+
+    for (size_t i = 0; i < count; i++)
+        if (fds[i] >= from && (lowest < 0 || fds[i] < lowest))
+            lowest = fds[i];
+    return lowest;
+}
+
+void box_channel_keep_only(const int *fds, size_t count)
+{
+    int from = 0;
+    int kept;
 
     /* SAFETY: numbers only. Where it fails, what stays open is held by a process of ours. */
-    if (low > 0)
-        (void)syscall(SYS_close_range, 0, low - 1, 0);
-    if (high > low + 1)
-        (void)syscall(SYS_close_range, low + 1, high - 1, 0);
-    (void)syscall(SYS_close_range, high + 1, ~0U, 0);
+    while ((kept = lowest_from(fds, count, from)) >= 0) {
+        if (kept > from)
+            (void)syscall(SYS_close_range, from, kept - 1, 0);
+        from = kept + 1;
+    }
+    (void)syscall(SYS_close_range, from, ~0U, 0);
 }

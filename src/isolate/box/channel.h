@@ -13,7 +13,7 @@ int box_channel_tell(int channel, const struct box_news *news, int fd);
  */
 bool box_channel_hear(int channel, struct box_news *out_news, int *out_fd);
 
-/* Closes every file descriptor except two. */
-void box_channel_keep_only(int one, int other);
+/* Closes every file descriptor except these; those below 0 do not count. */
+void box_channel_keep_only(const int *fds, size_t count);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
@@ -260,6 +261,10 @@ static int confine_files(struct box_build *build)
 
 static int filter_calls(struct box_build *build)
 {
+    if (build->box->asks_about_locks) {
+        build->start->locks = seccomp_install_listener(&build->box->calls);
+        return build->start->locks < 0 ? errno : 0;
+    }
     return seccomp_install(&build->box->calls, NULL) < 0 ? (errno != 0 ? errno : EPERM) : 0;
 }
 
@@ -526,7 +531,9 @@ static _Noreturn void leave(const struct box_build *build)
 static _Noreturn void watch(struct box_build *build, pid_t command, int children)
 {
     struct pollfd waits[] = {{.fd = children, .events = POLLIN},
-                             {.fd = build->channel, .events = POLLIN}};
+                             {.fd = build->channel, .events = POLLIN},
+                             {.fd = build->start->locks, .events = POLLIN}};
+    int wait_ms = -1;
 
     for (;;) {
         struct signalfd_siginfo about;
@@ -534,7 +541,7 @@ static _Noreturn void watch(struct box_build *build, pid_t command, int children
         unsigned char signal_number;
         ssize_t got;
 
-        if (poll(waits, array_size(waits), -1) < 0 && errno != EINTR)
+        if (poll(waits, array_size(waits), wait_ms) < 0 && errno != EINTR)
             leave(build);
         if ((waits[0].revents & POLLIN) != 0 && read(children, &about, sizeof(about)) > 0 &&
             reap(command, &news))
@@ -542,6 +549,7 @@ static _Noreturn void watch(struct box_build *build, pid_t command, int children
         /* Anybody may send us that signal; only the kernel gives us another parent. */
         if (build->box->is_open && getppid() != build->starter)
             leave(build);
+        wait_ms = box_locks_serve(waits[2].fd, (waits[2].revents & POLLIN) != 0);
         if (waits[1].revents == 0)
             continue;
         got = recv(build->channel, &signal_number, 1, MSG_DONTWAIT);
@@ -566,6 +574,8 @@ _Noreturn void box_live(struct box_build *build)
     build->start = ISOLATE_IS_SANITIZED ? mmap(NULL, sizeof(own), PROT_READ | PROT_WRITE,
                                                MAP_SHARED | MAP_ANONYMOUS, -1, 0)
                                         : &own;
+    if (build->start != MAP_FAILED)
+        build->start->locks = -1;
     r = build->start == MAP_FAILED ? errno
                                    : take_steps(build, BOX_STEP_LIFELINE, BOX_STEP_NETWORK, &step);
     sigemptyset(&mask);
@@ -590,11 +600,12 @@ _Noreturn void box_live(struct box_build *build)
     /* Root's are what reaches descendants that have become other users. */
     if (!build->box->is_open) {
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        (void)capabilities_drop_held();
+        /* For locks.c: some processes hide from others of their user. */
+        (void)capabilities_hold(UINT64_C(1) << CAP_SYS_PTRACE);
     }
     news = (struct box_news){.kind = BOX_NEWS_STARTED, .limits_namespace = build->limits_namespace};
     if (box_channel_tell(build->channel, &news, build->pty_master) < 0)
         leave(build);
-    box_channel_keep_only(build->channel, children);
+    box_channel_keep_only((const int[]){build->channel, children, build->start->locks}, 3);
     watch(build, build->start->pid, children);
 }

@@ -116,6 +116,7 @@ struct box {
     bool holds_sandboxes;
     bool is_open;
     bool is_root;
+    bool asks_about_locks;
     uid_t uid;
     gid_t gid;
     int landlock_abi;
@@ -139,6 +140,7 @@ struct box_start {
     int pidfd;
     bool has_failed;
     struct box_news failure;
+    int locks;            /* where the first process is asked about them; or -1 */
     bool is_elsewhere;    /* kept off the processor of the first process for now */
     cpu_set_t processors; /* where it may run */
 };
@@ -281,6 +283,12 @@ bool box_is_gone(int errno_value);
 
 /* Opens a file that must be unchanged and reachable without links; its descriptor or -errno. */
 int box_open_place(const char *path);
+
+/*
+ * Answers a call of flock(), if there is one, and tries again what waits for a lock. How many ms
+ * until it must be called again, or -1.
+ */
+int box_locks_serve(int listener, bool has_notice);
 
 /* Main function of a sandbox's first process. */
 _Noreturn void box_live(struct box_build *build);

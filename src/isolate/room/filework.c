@@ -679,7 +679,7 @@ static bool become_user(bool has_range)
     if (has_range && (setresgid((gid_t)-1, ROOM_USER, (gid_t)-1) < 0 ||
                       setresuid((uid_t)-1, ROOM_USER, (uid_t)-1) < 0))
         return false;
-    return capabilities_drop_held() == 0;
+    return capabilities_hold(0) == 0;
 }
 
 static void take_path(const char **rest, const char *end, char out_path[PATH_MAX])

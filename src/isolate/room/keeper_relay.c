@@ -39,7 +39,7 @@ static bool confine(const struct keeper *keeper)
 
     return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 &&
            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           capabilities_drop_held() == 0 && landlock_confine(&nothing, &result, NULL) == 0 &&
+           capabilities_hold(0) == 0 && landlock_confine(&nothing, &result, NULL) == 0 &&
            (result.is_applied || keeper->is_degraded);
 }
 

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -236,6 +237,34 @@ static void a_room_takes_no_space_without_writing(void **state)
         }
 }
 
+/* The first process decides; only giving a lock back needs no decision. In rooms, neither does. */
+static void a_lock_is_asked_about(void **state)
+{
+    static struct seccomp_program program;
+
+    (void)state;
+    for (int machine = SECCOMP_ON_X86_64; machine <= SECCOMP_ON_ARM64; machine++)
+        for (int kind = BOX_CALLS_COMMAND; kind <= BOX_CALLS_ROOM; kind++) {
+            struct seccomp_data call = {.nr = machine == SECCOMP_ON_X86_64 ? 73 : 32,
+                                        .arch = audit_names[machine],
+                                        .args = {3, LOCK_EX}};
+            const uint32_t asked = kind != BOX_CALLS_ROOM ? SECCOMP_RET_USER_NOTIF : ANY;
+
+            assert_int_equal(box_calls_compile((enum seccomp_machine)machine, (enum box_calls)kind,
+                                               &program, NULL),
+                             0);
+            assert_int_equal(run_program(&program, &call), asked);
+            call.args[1] = LOCK_SH | LOCK_NB;
+            assert_int_equal(run_program(&program, &call), asked);
+            call.args[1] = LOCK_UN;
+            assert_int_equal(run_program(&program, &call), ANY);
+            /* Where nobody can be asked. */
+            seccomp_replace_answer(&program, SECCOMP_RET_USER_NOTIF, SECCOMP_RET_ALLOW);
+            call.args[1] = LOCK_EX;
+            assert_int_equal(run_program(&program, &call), ANY);
+        }
+}
+
 /* Neither of files nor of folders, which look the same to a filter. */
 static void no_set_id_bit_is_set(void **state)
 {
@@ -269,4 +298,4 @@ TEST_MAIN(cmocka_unit_test(what_is_refused_is_refused_on_both_machines),
           cmocka_unit_test(no_file_is_born_with_a_set_id_bit),
           cmocka_unit_test(a_browser_may_build_sandboxes_and_nothing_else),
           cmocka_unit_test(a_room_takes_no_space_without_writing),
-          cmocka_unit_test(no_set_id_bit_is_set))
+          cmocka_unit_test(a_lock_is_asked_about), cmocka_unit_test(no_set_id_bit_is_set))
