@@ -640,8 +640,8 @@ int httpconn_open(struct httpserver *server, int fd, const struct address *peer,
     buf_init(&exchange->held, HELD_MAX_BYTES);
     list_init(&exchange->turn);
     deadline_init(&exchange->deadline);
-    list_append(&server->exchanges, &exchange->node);
-    list_append(&server->unmarked, &exchange->unmarked);
+    list_append(&server->unmarked, &exchange->node);
+    exchange->is_unmarked = true;
     server->unmarked_count++;
     server->stats.connections++;
     server->counted++;

@@ -131,9 +131,11 @@ static void finish_if_empty(struct httpserver *server)
 
 void httpserver_keep(struct httpserver *server, struct exchange *exchange)
 {
-    if (list_is_empty(&exchange->unmarked))
+    if (!exchange->is_unmarked)
         return;
-    list_remove(&exchange->unmarked);
+    list_remove(&exchange->node);
+    list_append(&server->exchanges, &exchange->node);
+    exchange->is_unmarked = false;
     server->unmarked_count--;
 }
 
@@ -149,10 +151,10 @@ void httpserver_uncount(struct httpserver *server, struct exchange *exchange)
 
 void httpserver_forget(struct httpserver *server, struct exchange *exchange)
 {
-    list_remove(&exchange->node);
     list_remove(&exchange->turn);
     exchange->is_owed = false;
     httpserver_uncount(server, exchange);
+    list_remove(&exchange->node);
     server->stats.connections--;
     exchange->server = NULL;
     finish_if_empty(server);
@@ -182,7 +184,7 @@ static void make_room(struct httpserver *server)
          server->counted < config->max_connections))
         return;
     server->stats.turned_away++;
-    httpconn_cut(list_entry(server->unmarked.next, struct exchange, unmarked));
+    httpconn_cut(list_entry(server->unmarked.next, struct exchange, node));
 }
 
 static void welcome(struct httpserver *server, int fd, const struct sockaddr_storage *storage)
@@ -327,19 +329,26 @@ static bool is_busy(const struct exchange *exchange)
 }
 
 /* A handler that is told may end other exchanges: no pointer is held while one is cut. */
-static void cut_each(struct httpserver *server, bool (*is_kept)(const struct exchange *exchange))
+static void cut_in(struct list *exchanges, bool (*is_kept)(const struct exchange *exchange))
 {
     struct list batch;
 
-    take_all(&server->exchanges, &batch);
+    take_all(exchanges, &batch);
     while (!list_is_empty(&batch)) {
         struct exchange *exchange = list_entry(batch.next, struct exchange, node);
 
         list_remove(&exchange->node);
-        list_append(&server->exchanges, &exchange->node);
+        list_append(exchanges, &exchange->node);
         if (is_kept == NULL || !is_kept(exchange))
             httpconn_cut(exchange);
     }
+}
+
+/* The unmarked ones come last: being cut, they join the others. */
+static void cut_each(struct httpserver *server, bool (*is_kept)(const struct exchange *exchange))
+{
+    cut_in(&server->exchanges, is_kept);
+    cut_in(&server->unmarked, is_kept);
 }
 
 static void on_end_timer(void *data)

@@ -67,8 +67,7 @@ struct address_count {
 struct exchange {
     struct conn conn;          /* first member */
     struct httpserver *server; /* NULL if freed before */
-    struct list node;          /* in server->exchanges */
-    struct list unmarked;      /* in server->unmarked, until a handler marks it */
+    struct list node;          /* in server->unmarked, later in server->exchanges */
     struct list turn;          /* in server->turns, if held bytes may be processed */
     struct deadline deadline;
     struct address_count *from;
@@ -94,6 +93,7 @@ struct exchange {
     bool is_http10 : 1;
     bool keeps_alive : 1;
     bool is_marked : 1;   /* the connection, by a handler */
+    bool is_unmarked : 1; /* in server->unmarked, until it is marked or only has to close */
     bool is_counted : 1;  /* against the limits of connections */
     bool is_logged : 1;   /* already logged */
     bool is_released : 1; /* libuv has released the socket */
@@ -113,8 +113,8 @@ struct httpserver {
     struct loop_task finish_task;
     bool is_closing;
 
-    struct list exchanges;
-    struct list unmarked; /* connections without a mark, the oldest first */
+    struct list exchanges; /* all others */
+    struct list unmarked;  /* connections without a mark, the oldest first */
     size_t unmarked_count;
     size_t counted; /* connections that the limit counts: all but those that only have to close */
     struct list turns;
