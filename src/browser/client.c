@@ -46,23 +46,31 @@ struct browser_client {
     pthread_mutex_t mutex;
     size_t page_count;
     size_t active;
-    struct browser_client_page pages[MAX_PAGES];
+    struct browser_client_page *pages;
 };
 
 /* ---- pages ---- */
 
 static void take_pages(struct browser_client *client, const struct json_value *pages)
 {
+    const size_t most = pages->type != JSON_ARRAY ? 0
+                        : pages->size < MAX_PAGES ? pages->size
+                                                  : MAX_PAGES;
+    struct browser_client_page *room = calloc(most + 1, sizeof(*room));
+
     pthread_mutex_lock(&client->mutex);
     client->page_count = 0;
     client->active = SIZE_MAX;
+    free(client->pages);
+    client->pages = room;
     json_each_item (item, pages) {
-        struct browser_client_page *page = &client->pages[client->page_count];
+        struct browser_client_page *page;
         struct str text = STR_EMPTY;
         bool is_active = false;
 
-        if (client->page_count == MAX_PAGES)
+        if (room == NULL || client->page_count == most)
             break;
+        page = &room[client->page_count];
         (void)json_get_str(item, STR("id"), &text);
         snprintf(page->id, sizeof(page->id), "%.*s", STR_ARG(text));
         text = STR_EMPTY;
@@ -346,5 +354,6 @@ void browser_client_free(struct browser_client *client)
         companion_close(client->fd, END_MS);
     browser_wire_done(&client->wire);
     pthread_mutex_destroy(&client->mutex);
+    free(client->pages);
     free(client);
 }

@@ -12,12 +12,12 @@ enum { HOST_BYTES = 260, MARK_BYTES = 64 };
 struct hidden {
     char host[HOST_BYTES];
     char mark[MARK_BYTES];
-    struct secret_text key; /* as it stands in the text; empty: this place is free */
+    struct secret_text key; /* as it stands in the text */
     size_t number;
 };
 
 struct browser_redacted {
-    struct hidden items[BROWSER_REDACTED_MAX]; /* by number, the oldest give way */
+    struct hidden *items[BROWSER_REDACTED_MAX]; /* by number, the oldest give way; or NULL */
     size_t count;
 };
 
@@ -27,10 +27,13 @@ int browser_redacted_new(struct browser_redacted **out_redacted)
     return *out_redacted != NULL ? 0 : ERR_NO_MEMORY;
 }
 
-static void forget(struct hidden *hidden)
+static void forget(struct hidden **hidden)
 {
-    secret_text_done(&hidden->key);
-    *hidden = (struct hidden){.key = SECRET_TEXT_INIT};
+    if (*hidden == NULL)
+        return;
+    secret_text_done(&(*hidden)->key);
+    free(*hidden);
+    *hidden = NULL;
 }
 
 void browser_redacted_clear(struct browser_redacted *redacted)
@@ -73,40 +76,42 @@ static void unescape(char *text, size_t *len)
     *len = to;
 }
 
-static int keep(struct hidden *place, const struct writing *writing, const char *kind,
-                struct str key, size_t number)
+/* NULL if it cannot be kept. */
+static struct hidden *keep(const struct writing *writing, const char *kind, struct str key,
+                           size_t number)
 {
-    int r;
+    struct hidden *hidden = writing->host.len < HOST_BYTES ? calloc(1, sizeof(*hidden)) : NULL;
 
-    forget(place);
-    if (writing->host.len >= HOST_BYTES)
-        return ERR_TOO_LARGE;
-    r = secret_text_set(&place->key, key);
-    if (r < 0)
-        return r;
-    unescape(place->key.bytes, &place->key.len);
-    snprintf(place->host, sizeof(place->host), "%.*s", STR_ARG(writing->host));
-    snprintf(place->mark, sizeof(place->mark), "[REDACTED:%s:%zu]", kind, number);
-    place->number = number;
-    return 0;
+    if (hidden == NULL)
+        return NULL;
+    hidden->key = (struct secret_text)SECRET_TEXT_INIT;
+    if (secret_text_set(&hidden->key, key) < 0) {
+        forget(&hidden);
+        return NULL;
+    }
+    unescape(hidden->key.bytes, &hidden->key.len);
+    snprintf(hidden->host, sizeof(hidden->host), "%.*s", STR_ARG(writing->host));
+    snprintf(hidden->mark, sizeof(hidden->mark), "[REDACTED:%s:%zu]", kind, number);
+    hidden->number = number;
+    return hidden;
 }
 
 static size_t number_of(void *data, const char *kind, struct str key)
 {
     const struct writing *writing = data;
     struct browser_redacted *redacted = writing->redacted;
-    struct hidden fresh = {.key = SECRET_TEXT_INIT};
     size_t number = redacted->count + 1;
-    struct hidden *place = &redacted->items[number % BROWSER_REDACTED_MAX];
+    struct hidden **place = &redacted->items[number % BROWSER_REDACTED_MAX];
+    struct hidden *fresh = keep(writing, kind, key, number);
 
     /* What cannot be kept is hidden all the same. */
-    if (keep(&fresh, writing, kind, key, number) == 0) {
+    if (fresh != NULL) {
         for (size_t i = 0; i < BROWSER_REDACTED_MAX; i++) {
-            const struct hidden *hidden = &redacted->items[i];
+            const struct hidden *hidden = redacted->items[i];
 
             /* Revealed to nobody: only compared. */
-            if (hidden->key.len == 0 || !str_eq_c(writing->host, hidden->host) ||
-                !str_eq(secret_text_reveal(&hidden->key), secret_text_reveal(&fresh.key)))
+            if (hidden == NULL || !str_eq_c(writing->host, hidden->host) ||
+                !str_eq(secret_text_reveal(&hidden->key), secret_text_reveal(&fresh->key)))
                 continue;
             forget(&fresh);
             return hidden->number;
@@ -132,9 +137,9 @@ int browser_redacted_find(const struct browser_redacted *redacted, struct str ho
                           struct str *out_key, struct err *err)
 {
     for (size_t i = 0; i < BROWSER_REDACTED_MAX; i++) {
-        const struct hidden *hidden = &redacted->items[i];
+        const struct hidden *hidden = redacted->items[i];
 
-        if (hidden->key.len == 0 || !str_eq_c(mark, hidden->mark))
+        if (hidden == NULL || !str_eq_c(mark, hidden->mark))
             continue;
         if (host.len == 0 || !str_eq_c(host, hidden->host))
             return err_set(err, ERR_DENIED_BY_POLICY,
