@@ -70,20 +70,22 @@ static const struct str examples[] = {
     STR_LITERAL(".env.dist"),    STR_LITERAL(".env.defaults"),
 };
 
+/* Letters of either case have the same bit; what is no letter may share one. */
+static uint64_t bit_of(char character)
+{
+    return (uint64_t)1 << (((unsigned char)character | 0x20) & 63);
+}
+
+/* For most, the first characters tell: strncasecmp() is asked of every file of a search. */
 static bool is_same(struct str a, struct str b)
 {
-    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+    return a.len == b.len && (a.len == 0 || bit_of(a.ptr[0]) == bit_of(b.ptr[0])) &&
+           strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
 
 static bool has_end(struct str text, struct str end)
 {
     return text.len >= end.len && is_same(str_slice(text, text.len - end.len, end.len), end);
-}
-
-/* Letters of either case have the same bit; what is no letter may share one. */
-static uint64_t bit_of(char character)
-{
-    return (uint64_t)1 << (((unsigned char)character | 0x20) & 63);
 }
 
 /*
