@@ -39,22 +39,19 @@ static int load(struct session_state *state, struct connect_choices *choices, st
     return r;
 }
 
-static int read_settings(struct connect_choices *choices, struct arena *arena,
-                         struct settings *settings, struct err *err)
+static int read_settings(struct connect_choices *choices, struct session_state *state,
+                         struct arena *arena, struct settings *settings, struct err *err)
 {
     const struct session_state_config config = {.state_dir = choices->state_dir};
-    struct session_state state = {.audit_dir_fd = -1};
     struct err why = ERR_INIT;
-    int r = session_state_open(&config, &state, err);
+    int r = session_state_open(&config, state, err);
 
-    if (r == 0) {
-        r = load(&state, choices, arena, settings, &why);
-        if (r < 0)
-            err_set_field(err, r, why.field, "%s; use --settings-dir to choose another directory",
-                          why.message);
-    }
-    session_state_close(&state);
-    return r;
+    if (r < 0)
+        return r;
+    r = load(state, choices, arena, settings, &why);
+    return r < 0 ? err_set_field(err, r, why.field,
+                                 "%s; use --settings-dir to choose another directory", why.message)
+                 : 0;
 }
 
 /* ---- all sources together ---- */
@@ -178,8 +175,8 @@ static void keep_warnings(const struct settings *settings, struct connect_choice
     }
 }
 
-int connect_options_read(const struct option_values *values, struct connect_choices *out_choices,
-                         struct err *err)
+int connect_options_read(const struct option_values *values, struct session_state *state,
+                         struct connect_choices *out_choices, struct err *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT(SETTINGS_ARENA_BYTES);
     struct connect_choices choices = {.has_write_access = false};
@@ -187,7 +184,7 @@ int connect_options_read(const struct option_values *values, struct connect_choi
     int r = choose_places(values, &choices, err);
 
     if (r == 0)
-        r = read_settings(&choices, &arena, &settings, err);
+        r = read_settings(&choices, state, &arena, &settings, err);
     if (r == 0)
         r = merge_modes(values, &settings, &choices, err);
     if (r == 0)

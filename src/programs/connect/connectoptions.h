@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The user's options for a connection, before asking: flags override variables, these the settings,
- * these the template. Opens only the settings, for reading.
+ * these the template. Opens only the state and the settings, for reading.
  */
 #ifndef PROGRAMS_CONNECT_CONNECTOPTIONS_H
 #define PROGRAMS_CONNECT_CONNECTOPTIONS_H
@@ -14,6 +14,7 @@
 #include "base/options/options.h"
 #include "permission/modes.h"
 #include "permission/settings/file.h"
+#include "session/state.h"
 
 enum { CONNECT_CHOICES_WARNINGS = 8, CONNECT_CHOICES_WARNING_BYTES = 160 };
 
@@ -33,8 +34,11 @@ struct connect_choices {
     size_t warning_count;                         /* in total, including those not stored */
 };
 
-/* ERR_INVALID_OPTION if no tool would be offered; the message is for the user. */
-int connect_options_read(const struct option_values *values, struct connect_choices *out_choices,
-                         struct err *err);
+/*
+ * ERR_INVALID_OPTION if no tool would be offered; the message is for the user. Opens the state,
+ * which the caller closes, also on failure.
+ */
+int connect_options_read(const struct option_values *values, struct session_state *state,
+                         struct connect_choices *out_choices, struct err *err);
 
 #endif

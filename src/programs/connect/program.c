@@ -381,6 +381,7 @@ static void close_all(struct program *program)
 
 static int work(struct program *program, struct err *err)
 {
+    struct session_state state = {.audit_dir_fd = -1};
     bool is_done = false;
     int r = read_url(program, err);
 
@@ -391,13 +392,14 @@ static int work(struct program *program, struct err *err)
     if (r == 0)
         r = read_authorities(program, err);
     if (r == 0)
-        r = connect_options_read(program->values, &program->choices, err);
+        r = connect_options_read(program->values, &state, &program->choices, err);
     if (r == 0) /* it is one of the terms of a session from before */
         r = choose_asker(program, err);
     if (r == 0)
         r = check_shell(program, err);
     if (r == 0)
-        r = program_look_for_session(program, err);
+        program_look_for_session(program, &state);
+    session_state_close(&state);
     if (r == 0)
         r = check_agreement(program, err);
     if (r < 0)

@@ -222,14 +222,16 @@ void program_terms(const struct program *program, char out_terms[SAVED_SESSION_T
 }
 
 /* Ignores a session that another daemon uses. */
-static void look_for_session(struct program *program, const struct session_state *state,
-                             const char *terms)
+void program_look_for_session(struct program *program, const struct session_state *state)
 {
     struct attempt *attempt = &program->attempt;
     cleanup_fd int lock_fd = -1;
     struct saved_session seen = {.dialect = GATEWAY_N8N};
-    int r = saved_session_read(state->authority, state->state_path, &attempt->url, terms, &seen);
+    char terms[SAVED_SESSION_TERMS_BYTES];
+    int r;
 
+    digest_terms(program, &program->choices, terms);
+    r = saved_session_read(state->authority, state->state_path, &attempt->url, terms, &seen);
     secret_done(&seen.key);
     if (r == 0)
         r = saved_session_lock(state->audit_dir_fd, &attempt->url, &lock_fd, NULL);
@@ -239,20 +241,6 @@ static void look_for_session(struct program *program, const struct session_state
                                &attempt->kept);
     if (r == 0)
         attempt->kept_lock_fd = steal_fd(&lock_fd);
-}
-
-int program_look_for_session(struct program *program, struct err *err)
-{
-    const struct session_state_config config = {.state_dir = program->choices.state_dir};
-    struct session_state state = {.audit_dir_fd = -1};
-    char terms[SAVED_SESSION_TERMS_BYTES];
-    int r = session_state_open(&config, &state, err);
-
-    digest_terms(program, &program->choices, terms);
-    if (r == 0)
-        look_for_session(program, &state, terms);
-    session_state_close(&state);
-    return r;
 }
 
 /* The user or the page must fix this: it is not our failure. */

@@ -122,7 +122,7 @@ void program_connect_init(struct program *program);
 void program_url_text(const struct httpurl *url, char out_text[PROGRAM_URL_BYTES]);
 
 /* Looks for a saved session for the command line's options. Finding none is no error. */
-int program_look_for_session(struct program *program, struct err *err);
+void program_look_for_session(struct program *program, const struct session_state *state);
 
 /* Connects as the command line says: asks the user, or starts at once. */
 int program_connect(struct program *program, struct err *err);
