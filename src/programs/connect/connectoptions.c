@@ -49,9 +49,10 @@ static int read_settings(struct connect_choices *choices, struct session_state *
     if (r < 0)
         return r;
     r = load(state, choices, arena, settings, &why);
-    return r < 0 ? err_set_field(err, r, why.field,
-                                 "%s; use --settings-dir to choose another directory", why.message)
-                 : 0;
+    if (r < 0)
+        err_set_field(err, r, why.field, "%s; use --settings-dir to choose another directory",
+                      why.message);
+    return r;
 }
 
 /* ---- all sources together ---- */
