@@ -9,7 +9,13 @@
 #include "base/cleanup.h"
 #include "base/list.h"
 
-enum { ARENA_BYTES = 1 << 30, MESSAGE_BYTES = 64 << 20, METHOD_BYTES = 64, SESSION_BYTES = 72 };
+enum {
+    ARENA_BYTES = 1 << 30,
+    MESSAGE_BYTES = 64 << 20,
+    EARLY_BYTES = 4096, /* the writing of more may be interrupted */
+    METHOD_BYTES = 64,
+    SESSION_BYTES = 72,
+};
 
 struct cdp_command {
     struct list node;
@@ -27,6 +33,7 @@ struct cdp_command {
 struct cdp {
     struct cdp_config config;
     struct buf bytes; /* of a message that is not whole */
+    bool is_end_due;  /* the last message was taken before its NUL */
     struct list commands;
     size_t waiting;
     int64_t last_id;
@@ -180,17 +187,40 @@ int cdp_take(struct cdp *cdp, struct str message)
     return 0;
 }
 
+/*
+ * Takes a message whose NUL is still to come: Chromium writes that by itself, and to wait for it
+ * delays each answer. Nothing but a whole message can be parsed.
+ */
+static bool is_whole(struct cdp *cdp, struct str part)
+{
+    return part.len <= EARLY_BYTES && part.ptr[part.len - 1] == '}' && cdp_take(cdp, part) == 0;
+}
+
+/* The NUL of a message that was taken early, and white space before it. */
+static int skip_end(struct cdp *cdp, struct str *bytes)
+{
+    while (cdp->is_end_due && bytes->len > 0) {
+        cdp->is_end_due = bytes->ptr[0] != '\0';
+        if (cdp->is_end_due && strchr(" \t\r\n", bytes->ptr[0]) == NULL)
+            return ERR_INVALID_JSON;
+        *bytes = str_slice(*bytes, 1, bytes->len);
+    }
+    return 0;
+}
+
 int cdp_receive(struct cdp *cdp, struct str bytes)
 {
-    int r = 0;
+    int r = skip_end(cdp, &bytes);
 
     while (bytes.len > 0 && r == 0) {
         const char *end = memchr(bytes.ptr, '\0', bytes.len);
         size_t len = end != NULL ? (size_t)(end - bytes.ptr) : bytes.len;
         struct str part = {bytes.ptr, len};
 
-        if (end == NULL)
-            return buf_append_str(&cdp->bytes, part);
+        if (end == NULL) {
+            cdp->is_end_due = cdp->bytes.len == 0 && is_whole(cdp, part);
+            return cdp->is_end_due ? 0 : buf_append_str(&cdp->bytes, part);
+        }
         bytes = str_slice(bytes, len + 1, bytes.len);
         if (cdp->bytes.len == 0) {
             r = cdp_take(cdp, part);

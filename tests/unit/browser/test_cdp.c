@@ -132,6 +132,41 @@ static void messages_may_come_in_pieces_of_any_size(void **state)
         cdp_finish(peer->cdp, command, monitor_now_ms() + FAR_MS, NULL, NULL, NULL, NULL), 0);
 }
 
+static void a_message_is_taken_before_its_nul(void **state)
+{
+    struct peer *peer = *state;
+    struct cdp_command *command = begin(peer, "A.a");
+
+    assert_int_equal(cdp_receive(peer->cdp, STR("{\"id\":1,\"result\":{}}")), 0);
+    assert_true(cdp_is_done(command));
+    assert_int_equal(cdp_receive(peer->cdp, (struct str){"", 1}), 0);
+    assert_int_equal(cdp_receive(peer->cdp, STR("{\"method\":\"X.x\",\"params\":{}}")), 0);
+    assert_int_equal(peer->events, 1);
+    assert_int_equal(receive(peer, " "), 0);
+    assert_int_equal(peer->events, 1);
+    assert_int_equal(
+        cdp_finish(peer->cdp, command, monitor_now_ms() + FAR_MS, NULL, NULL, NULL, NULL), 0);
+}
+
+static void nothing_but_a_nul_follows_a_message(void **state)
+{
+    struct peer *peer = *state;
+
+    assert_int_equal(cdp_receive(peer->cdp, STR("{\"method\":\"X.x\",\"params\":{}}")), 0);
+    assert_int_equal(receive(peer, "{\"method\":\"Y.y\",\"params\":{}}"), ERR_INVALID_JSON);
+    assert_int_equal(peer->events, 1);
+}
+
+static void a_part_that_ends_like_a_message_is_none(void **state)
+{
+    struct peer *peer = *state;
+
+    assert_int_equal(cdp_receive(peer->cdp, STR("{\"method\":\"X.x\",\"params\":{}")), 0);
+    assert_int_equal(peer->events, 0);
+    assert_int_equal(receive(peer, "}"), 0);
+    assert_int_equal(peer->events, 1);
+}
+
 static void a_huge_message_comes_whole(void **state)
 {
     enum { HUGE = 8 << 20 };
@@ -290,6 +325,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(answers_find_their_commands_in_any_order),
         TEST(messages_may_come_in_pieces_of_any_size),
+        TEST(a_message_is_taken_before_its_nul),
+        TEST(nothing_but_a_nul_follows_a_message),
+        TEST(a_part_that_ends_like_a_message_is_none),
         TEST(a_huge_message_comes_whole),
         TEST(a_refusal_has_the_words_of_the_browser),
         TEST(garbage_ends_the_connection),
