@@ -10,12 +10,31 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
-#include "base/clock.h"
+#include "base/cleanup.h"
 #include "loop/internal.h"
 
 /* How long a job may block the loop. */
-enum { RELAY_MOMENT_MS = 2 };
+enum { RELAY_MOMENT_NS = 2000000 };
+
+/* Wakes the watch after this time; only one of both has the timer. */
+static void arm_watch(const struct worker_shared *shared, long ns)
+{
+    const struct itimerspec when = {.it_value = {.tv_nsec = ns}};
+    int r = timerfd_settime(shared->watch_timer, 0, &when, NULL);
+
+    assert(r == 0);
+    (void)r;
+}
+
+/* The lock is held. */
+static void watch_from_now(struct worker_shared *shared)
+{
+    shared->watched_count = shared->on_loop_count;
+    shared->is_watch_resting = false;
+}
 
 /* ---- the runner ---- */
 
@@ -63,9 +82,12 @@ static bool run_due(struct worker_pool *pool, struct worker_thread *thread)
     shared->on_loop = job;
     shared->on_loop_count++;
     is_watch_resting = shared->is_watch_resting;
-    worker_unlock(shared);
     if (is_watch_resting)
-        pthread_cond_signal(&shared->loop_news);
+        watch_from_now(shared);
+    worker_unlock(shared);
+    /* The watch sleeps on: to wake it would take longer than most jobs. */
+    if (is_watch_resting)
+        arm_watch(shared, RELAY_MOMENT_NS);
 
     result = job->spec.run(job->spec.data, &job->token);
 
@@ -98,7 +120,7 @@ void worker_relay_run(struct worker_thread *thread)
     worker_lock(shared);
     shared->threads++;
     shared->is_loop_over = true;
-    pthread_cond_signal(&shared->loop_news);
+    arm_watch(shared, 1);
 }
 
 /* ---- the watch ---- */
@@ -134,29 +156,33 @@ static void pass_on(struct worker_pool *pool)
     shared->running++;
 }
 
-/* True if the moment has passed without news. The lock is held, and released while waiting. */
-static bool wait_a_moment(struct worker_shared *shared)
+/* False if a signal came first. The lock is held, and released while waiting. */
+static bool wait_for_timer(struct worker_shared *shared)
 {
-    const struct timespec end = clock_after_ms(RELAY_MOMENT_MS);
+    uint64_t times;
+    bool has_come;
 
-    return pthread_cond_timedwait(&shared->loop_news, &shared->lock, &end) == ETIMEDOUT;
+    worker_unlock(shared);
+    has_come = read(shared->watch_timer, &times, sizeof(times)) == (ssize_t)sizeof(times);
+    worker_lock(shared);
+    return has_come;
 }
 
-/* Checks periodically, and rests while no jobs come. The lock is held. */
+/* Looks again and again while jobs come, and rests until the runner sets the timer. The lock is
+ * held. */
 static void watch(struct worker_pool *pool)
 {
     struct worker_shared *shared = pool->shared;
-    uint64_t seen = shared->on_loop_count;
 
     while (!shared->is_loop_over) {
-        if (shared->on_loop == NULL && shared->on_loop_count == seen) {
+        if (shared->on_loop == NULL && shared->on_loop_count == shared->watched_count) {
             shared->is_watch_resting = true;
-            pthread_cond_wait(&shared->loop_news, &shared->lock);
-            shared->is_watch_resting = false;
-            continue;
+        } else {
+            watch_from_now(shared);
+            arm_watch(shared, RELAY_MOMENT_NS);
         }
-        seen = shared->on_loop_count;
-        if (wait_a_moment(shared) && shared->on_loop != NULL && shared->on_loop_count == seen)
+        if (wait_for_timer(shared) && shared->on_loop != NULL &&
+            shared->on_loop_count == shared->watched_count)
             pass_on(pool);
     }
 }
@@ -164,13 +190,16 @@ static void watch(struct worker_pool *pool)
 void worker_run_loop(struct worker_pool *pool)
 {
     struct worker_shared *shared = pool->shared;
-    int r;
+    cleanup_fd int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    int r = timer >= 0 ? 0 : -errno;
 
     assert(pool->config.nice == 0 && "the loop would be as polite as the jobs");
     worker_lock(shared);
-    shared->relay = pool;
+    shared->relay = r == 0 ? pool : NULL;
     shared->is_loop_over = false;
-    r = call_runner(pool);
+    shared->watch_timer = timer;
+    if (r == 0)
+        r = call_runner(pool);
     if (r == 0)
         watch(pool);
     shared->relay = NULL;

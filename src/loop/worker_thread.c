@@ -151,7 +151,6 @@ struct worker_shared *worker_shared_new(uv_async_t *async, int nice)
     pthread_mutex_init(&shared->lock, NULL);
     init_condition(&shared->work_came);
     init_condition(&shared->thread_ended);
-    init_condition(&shared->loop_news);
     list_init(&shared->queue);
     list_init(&shared->finished);
     return shared;
@@ -161,7 +160,6 @@ void worker_shared_unref(struct worker_shared *shared)
 {
     if (atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) != 1)
         return;
-    pthread_cond_destroy(&shared->loop_news);
     pthread_cond_destroy(&shared->thread_ended);
     pthread_cond_destroy(&shared->work_came);
     pthread_mutex_destroy(&shared->lock);
