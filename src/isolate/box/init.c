@@ -474,14 +474,19 @@ static _Noreturn void end_with(struct box_build *build, const struct box_news *n
     _exit(0);
 }
 
-/* Reaps all ended processes; true and *out_news if the command was among them. */
-static bool reap(pid_t command, struct box_news *out_news)
+/*
+ * Reaps all ended processes; true and *out_news if the command was among them. *locker becomes -1
+ * if that was.
+ */
+static bool reap(pid_t command, pid_t *locker, struct box_news *out_news)
 {
     bool has_ended = false;
     int status;
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == *locker)
+            *locker = -1; /* the command can kill it, and gets another */
         if (pid != command)
             continue;
         has_ended = true;
@@ -532,8 +537,8 @@ static _Noreturn void watch(struct box_build *build, pid_t command, int children
 {
     struct pollfd waits[] = {{.fd = children, .events = POLLIN},
                              {.fd = build->channel, .events = POLLIN},
-                             {.fd = build->start->locks, .events = POLLIN}};
-    int wait_ms = -1;
+                             {.events = POLLIN}};
+    pid_t locker = -1;
 
     for (;;) {
         struct signalfd_siginfo about;
@@ -541,15 +546,17 @@ static _Noreturn void watch(struct box_build *build, pid_t command, int children
         unsigned char signal_number;
         ssize_t got;
 
-        if (poll(waits, array_size(waits), wait_ms) < 0 && errno != EINTR)
+        waits[2].fd = locker < 0 ? build->start->locks : -1;
+        if (poll(waits, array_size(waits), -1) < 0 && errno != EINTR)
             leave(build);
         if ((waits[0].revents & POLLIN) != 0 && read(children, &about, sizeof(about)) > 0 &&
-            reap(command, &news))
+            reap(command, &locker, &news))
             end_all(build, &news);
         /* Anybody may send us that signal; only the kernel gives us another parent. */
         if (build->box->is_open && getppid() != build->starter)
             leave(build);
-        wait_ms = box_locks_serve(waits[2].fd, (waits[2].revents & POLLIN) != 0);
+        if ((waits[2].revents & POLLIN) != 0)
+            locker = box_locks_serve(waits[2].fd);
         if (waits[1].revents == 0)
             continue;
         got = recv(build->channel, &signal_number, 1, MSG_DONTWAIT);

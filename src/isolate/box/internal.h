@@ -140,7 +140,7 @@ struct box_start {
     int pidfd;
     bool has_failed;
     struct box_news failure;
-    int locks;            /* where the first process is asked about them; or -1 */
+    int locks;            /* where we are asked about them; or -1 */
     bool is_elsewhere;    /* kept off the processor of the first process for now */
     cpu_set_t processors; /* where it may run */
 };
@@ -285,10 +285,10 @@ bool box_is_gone(int errno_value);
 int box_open_place(const char *path);
 
 /*
- * Answers a call of flock(), if there is one, and tries again what waits for a lock. How many ms
- * until it must be called again, or -1.
+ * For the first process, when somebody calls flock(): starts the process that answers such calls
+ * from now on. Its number; or -1, and one call is refused.
  */
-int box_locks_serve(int listener, bool has_notice);
+pid_t box_locks_serve(int listener);
 
 /* Main function of a sandbox's first process. */
 _Noreturn void box_live(struct box_build *build);

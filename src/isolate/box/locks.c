@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks of a sandboxed command. Whoever can open a file can lock it with flock(), also a file of
- * the host that is read-only here, and programs outside would wait for the command. So the first
- * process is asked about each flock() (calls.c) and makes the call itself, on a copy of the
- * descriptor: the lock belongs to what both refer to. If it let the command's own call go on, the
- * command could put another file under the same number meanwhile.
+ * the host that is read-only here, and programs outside would wait for the command. So a process of
+ * ours, the locker, is asked about each flock() (calls.c) and makes the call itself, on a copy of
+ * the descriptor: the lock belongs to what both refer to. If it let the command's own call go on,
+ * the command could put another file under the same number meanwhile.
+ *
+ * The locker is a child of the first process, which must not touch what the command has opened: to
+ * close a socket, say, may take as long as the command likes.
  */
 #include "isolate/box/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -21,11 +26,12 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "isolate/box/channel.h"
 
 enum {
-    MAX_WAITING = 64,
+    MAX_WAITING = 256,
     FIRST_DELAY_MS = 1,
-    LAST_DELAY_MS = 16,
+    LAST_DELAY_MS = 4,
     NOTICE_BYTES = 256, /* more than any kernel's */
     STATUS_BYTES = 1024,
 };
@@ -42,13 +48,18 @@ static struct waiting waiting[MAX_WAITING];
 static size_t waiting_count;
 static int delay_ms;
 
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL /* from Linux 6.9 on */
+#endif
+
 /* False if the caller was killed or interrupted, and wants no answer. */
 static bool is_wanted(int listener, uint64_t id)
 {
     return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-static void answer(int listener, uint64_t id, int errno_value)
+/* False if nobody has got it. */
+static bool answer(int listener, uint64_t id, int errno_value)
 {
     union {
         struct seccomp_notif_resp answer;
@@ -58,7 +69,7 @@ static void answer(int listener, uint64_t id, int errno_value)
     memset(&out, 0, sizeof(out));
     out.answer.id = id;
     out.answer.error = -errno_value;
-    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &out);
+    return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &out) == 0;
 }
 
 /* The process of a thread, which a kernel may not know by the thread's number; or -1. */
@@ -82,26 +93,36 @@ static pid_t process_of(pid_t thread)
     return line != NULL && sscanf(line, "\nTgid:\t%d", &pid) == 1 ? pid : -1;
 }
 
-/* SAFETY: no wrappers in every C library; they take numbers and no names. */
-static int open_process(pid_t thread)
+/*
+ * A thread may have descriptors of its own, or outlive the first thread of its process. An older
+ * kernel knows that one only, which counts if both have the same descriptors.
+ * SAFETY: no wrappers in every C library; they take numbers and no names.
+ */
+static int open_caller(pid_t thread)
 {
-    int pidfd = (int)syscall(SYS_pidfd_open, thread, 0);
+    int pidfd = (int)syscall(SYS_pidfd_open, thread, PIDFD_THREAD);
+    pid_t process;
 
-    if (pidfd < 0)
-        pidfd = (int)syscall(SYS_pidfd_open, process_of(thread), 0);
-    return pidfd;
+    if (pidfd >= 0 || errno != EINVAL)
+        return pidfd;
+    process = process_of(thread);
+    if (process != thread && syscall(SYS_kcmp, thread, process, KCMP_FILES, 0, 0) != 0)
+        return -1;
+    return (int)syscall(SYS_pidfd_open, process, 0);
 }
 
-/* A copy of the descriptor that the call is about; or -1 with errno. */
-static int copy_descriptor(const struct seccomp_notif *notice)
+/* A copy of the descriptor that the call is about; or -1 and what to answer. */
+static int copy_descriptor(const struct seccomp_notif *notice, int *out_errno)
 {
-    cleanup_fd int pidfd = open_process((pid_t)notice->pid);
+    cleanup_fd int pidfd = open_caller((pid_t)notice->pid);
+    int fd = -1;
 
-    if (pidfd < 0) {
-        errno = EOPNOTSUPP;
-        return -1;
-    }
-    return (int)syscall(SYS_pidfd_getfd, pidfd, (int)notice->data.args[0], 0);
+    *out_errno = EOPNOTSUPP;
+    if (pidfd >= 0)
+        fd = (int)syscall(SYS_pidfd_getfd, pidfd, (int)notice->data.args[0], 0);
+    if (pidfd >= 0 && fd < 0 && (errno == EBADF || errno == EMFILE))
+        *out_errno = errno == EBADF ? EBADF : ENOLCK;
+    return fd;
 }
 
 /* Whether the command could change it anyway: opened for that, or in a place for that. */
@@ -128,6 +149,13 @@ static int try_lock(const struct waiting *call)
     return 0;
 }
 
+/* Who is interrupted has no lock, whatever was tried meanwhile. */
+static void answer_try(int listener, const struct waiting *call, int errno_value)
+{
+    if (!answer(listener, call->id, errno_value) && errno_value == 0 && call->is_kept)
+        (void)flock(call->fd, LOCK_UN);
+}
+
 /* Answers the call unless it has to wait; then true, and the descriptor stays open. */
 static bool must_wait(int listener, const struct seccomp_notif *notice, struct waiting *call)
 {
@@ -142,34 +170,42 @@ static bool must_wait(int listener, const struct seccomp_notif *notice, struct w
         r = EOPNOTSUPP;
     else
         r = try_lock(call);
-    if (r == EWOULDBLOCK && (operation & LOCK_NB) == 0) {
-        if (waiting_count < MAX_WAITING)
-            return true;
-        r = ENOLCK;
-    }
-    answer(listener, notice->id, r);
+    if (r == EWOULDBLOCK && (operation & LOCK_NB) == 0)
+        return true;
+    answer_try(listener, call, r);
     return false;
 }
 
-static void take_notice(int listener)
+/* False if the caller was killed meanwhile. */
+static bool hear(int listener, struct seccomp_notif *out_notice)
 {
     union {
         struct seccomp_notif notice;
         char bytes[NOTICE_BYTES];
     } in;
-    struct waiting call;
 
     memset(&in, 0, sizeof(in));
-    /* It fails if the caller was killed meanwhile. */
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
+        return false;
+    *out_notice = in.notice;
+    return true;
+}
+
+static void take_notice(int listener)
+{
+    struct seccomp_notif notice;
+    struct waiting call;
+    int errno_value;
+
+    if (!hear(listener, &notice))
         return;
-    call = (struct waiting){.id = in.notice.id, .fd = copy_descriptor(&in.notice)};
+    call = (struct waiting){.id = notice.id, .fd = copy_descriptor(&notice, &errno_value)};
     if (call.fd < 0) {
-        answer(listener, call.id, errno == EBADF ? EBADF : EOPNOTSUPP);
+        (void)answer(listener, call.id, errno_value);
         return;
     }
-    /* The number of a process that has ended may be another's now. */
-    if (is_wanted(listener, call.id) && must_wait(listener, &in.notice, &call)) {
+    /* The number of a thread that has ended may be another's now. */
+    if (is_wanted(listener, call.id) && must_wait(listener, &notice, &call)) {
         waiting[waiting_count++] = call;
         delay_ms = FIRST_DELAY_MS;
     } else {
@@ -188,7 +224,7 @@ static void try_again(int listener)
             waiting[left++] = waiting[i];
             continue;
         }
-        answer(listener, waiting[i].id, r);
+        answer_try(listener, &waiting[i], r);
         close(waiting[i].fd);
         delay_ms = 0;
     }
@@ -198,11 +234,33 @@ static void try_again(int listener)
                                           : LAST_DELAY_MS;
 }
 
-int box_locks_serve(int listener, bool has_notice)
+/* The locker. It ends when the first process does. */
+static _Noreturn void serve(int listener)
 {
-    if (has_notice)
-        take_notice(listener);
-    if (waiting_count > 0)
+    for (;;) {
+        /* More callers than can wait wait to be heard. */
+        struct pollfd wait = {.fd = waiting_count < MAX_WAITING ? listener : -1, .events = POLLIN};
+
+        if (poll(&wait, 1, waiting_count > 0 ? delay_ms : -1) < 0 && errno != EINTR)
+            _exit(EXIT_FAILURE);
+        if ((wait.revents & POLLIN) != 0)
+            take_notice(listener);
+        else if (wait.revents != 0)
+            _exit(EXIT_SUCCESS); /* nobody is left who could ask */
         try_again(listener);
-    return waiting_count > 0 ? delay_ms : -1;
+    }
+}
+
+pid_t box_locks_serve(int listener)
+{
+    struct seccomp_notif notice;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        box_channel_keep_only(&listener, 1);
+        serve(listener);
+    }
+    if (pid < 0 && hear(listener, &notice))
+        (void)answer(listener, notice.id, ENOLCK);
+    return pid;
 }

@@ -258,6 +258,143 @@ static void a_process_that_hides_its_memory_can_lock(void **state)
     assert_string_equal(finish(&running), "held");
 }
 
+/* Two numbers 50: the first thread's and another's, which has descriptors of its own if that is
+ * wished. */
+static void begin_thread(struct running *running, const struct place *place, bool is_apart)
+{
+    static const char script[] = "cd inside; exec python3 -c '\n"
+                                 "import ctypes, fcntl, os, threading, time\n"
+                                 "def take(name):\n"
+                                 "    os.dup2(os.open(name, os.O_RDWR | os.O_CREAT), 50)\n"
+                                 "def work():\n"
+                                 "    if %d:\n"
+                                 "        assert ctypes.CDLL(None).unshare(0x400) == 0\n"
+                                 "        take(\"two\")\n"
+                                 "    try:\n"
+                                 "        fcntl.flock(50, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+                                 "    except OSError as error:\n"
+                                 "        print(error.strerror)\n"
+                                 "    print(\"done\", flush=True)\n"
+                                 "    while not os.path.exists(\"go\"):\n"
+                                 "        time.sleep(0.01)\n"
+                                 "take(\"one\")\n"
+                                 "thread = threading.Thread(target=work)\n"
+                                 "thread.start()\n"
+                                 "thread.join()'";
+    char text[sizeof(script) + 8];
+
+    snprintf(text, sizeof(text), script, is_apart);
+    begin(running, place, text);
+    read_to(running, "done");
+}
+
+static void a_thread_locks_what_is_open_in_it(void **state)
+{
+    const struct place *place = *state;
+    struct running running;
+
+    skip_without_boxes();
+    if (syscall(SYS_pidfd_open, getpid(), O_EXCL) < 0)
+        skip_because("the kernel cannot open threads");
+    begin_thread(&running, place, true);
+    assert_true(can_lock(place, "inside/one"));
+    assert_false(can_lock(place, "inside/two"));
+    let_go(place);
+    assert_string_equal(finish(&running), "done\n");
+}
+
+/* Before Linux 6.9. */
+static void lack_thread_descriptors(void *data)
+{
+    const struct place *place = data;
+    const struct seccomp_rule rule = {.first = SYS_pidfd_open,
+                                      .last = SYS_pidfd_open,
+                                      .answer = SECCOMP_RET_ERRNO | EINVAL,
+                                      .test_count = 1,
+                                      .tests = {{1, UINT32_MAX, O_EXCL}}};
+    struct seccomp_program program;
+    struct running running;
+
+    expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    expect(seccomp_compile(&(struct seccomp_policy){.machine = SECCOMP_ON_THIS,
+                                                    .rules = &rule,
+                                                    .rule_count = 1,
+                                                    .otherwise = SECCOMP_RET_ALLOW},
+                           &program, NULL) == 0);
+    expect(seccomp_install(&program, NULL) == 0);
+    begin_thread(&running, place, false);
+    expect(!can_lock(place, "inside/one"));
+    let_go(place);
+    expect(strcmp(finish(&running), "done\n") == 0);
+    expect(unlinkat(place->base_fd, "inside/go", 0) == 0);
+
+    begin_thread(&running, place, true);
+    expect(ISOLATE_IS_SANITIZED || can_lock(place, "inside/two"));
+    expect(can_lock(place, "inside/one"));
+    let_go(place);
+    expect(ISOLATE_IS_SANITIZED || strstr(finish(&running), "not supported") != NULL);
+}
+
+static void an_older_kernel_takes_no_thread_for_another(void **state)
+{
+    skip_without_boxes();
+    in_child(lack_thread_descriptors, *state);
+}
+
+/* It has the name of the first process. Landlock may keep commands from signals to it. */
+#define FIND_LOCKER                                                                                \
+    "flock inside/one true; for i in /proc/[0-9]*/comm; do"                                        \
+    " [ \"$(cat $i)\" != \"$(cat /proc/1/comm)\" ] || locker=${i%/comm}; done;"                    \
+    "locker=${locker#/proc/}; [ $locker != 1 ] || exit 1;"
+
+static void a_killed_locker_is_replaced(void **state)
+{
+    const struct place *place = *state;
+    struct running running;
+
+    skip_without_questions();
+    begin(&running, place,
+          FIND_LOCKER
+          "if kill -9 $locker; then while [ -e /proc/$locker ]; do sleep 0.01; done; fi;"
+          "flock inside/one echo held; flock -n outside/secret true || echo refused");
+    finish(&running);
+    assert_non_null(strstr(running.output, "held\n"));
+    assert_non_null(strstr(running.output, "refused\n"));
+}
+
+/* As one does that closes what the command has made slow to close. */
+static void a_locker_that_hangs_keeps_no_sandbox(void **state)
+{
+    const struct place *place = *state;
+    struct running running;
+
+    skip_without_questions();
+    begin(&running, place,
+          FIND_LOCKER "kill -STOP $locker && flock inside/one echo wrong & sleep 0.05; echo end");
+    finish(&running);
+    assert_non_null(strstr(running.output, "end\n"));
+    assert_null(strstr(running.output, "wrong"));
+}
+
+static void many_may_wait_for_a_lock(void **state)
+{
+    const struct place *place = *state;
+    struct running running;
+    int fd;
+
+    skip_without_boxes();
+    fd = open_host(place, "inside/one");
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    begin(&running, place,
+          "for i in 1 2 3 4 5 6 7 8 9 10; do for k in 1 2 3 4 5 6 7 8 9 10; do"
+          " flock inside/one true || echo failed & done; done; echo wait; wait; echo done");
+    read_to(&running, "wait");
+    usleep(WAIT_MS * 1000);
+    assert_int_equal(flock(fd, LOCK_UN), 0);
+    close(fd);
+    assert_string_equal(finish(&running), "wait\ndone\n");
+}
+
 /* As in a container whose manager decides about system calls. */
 static void have_another_listener(void *data)
 {
@@ -297,4 +434,8 @@ TEST_MAIN(with_place(a_file_that_is_only_read_cannot_be_locked),
           with_place(who_is_killed_while_it_waits_takes_no_lock),
           with_place(mistakes_get_the_usual_errors),
           with_place(a_process_that_hides_its_memory_can_lock),
+          with_place(a_thread_locks_what_is_open_in_it),
+          with_place(an_older_kernel_takes_no_thread_for_another),
+          with_place(a_killed_locker_is_replaced), with_place(a_locker_that_hangs_keeps_no_sandbox),
+          with_place(many_may_wait_for_a_lock),
           with_place(where_another_program_decides_commands_still_run))
