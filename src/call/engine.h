@@ -60,9 +60,9 @@ struct call_engine_config {
     /* Whether the call's client can be asked. NULL: always. */
     bool (*can_ask)(void *data, const struct call *call);
     /*
-     * Returns 0 if call_answer() will follow; 1 if the question was sent as the call's answer and
-     * the user's answer comes with another call, in which case this call is freed; an error if
-     * nobody was asked.
+     * Returns 0 if call_answer() or call_lapse() will follow; 1 if the question was sent as the
+     * call's answer and the user's answer comes with another call, in which case this call is
+     * freed; an error if nobody was asked.
      */
     int (*ask)(void *data, struct call *call, const struct question *question, uint64_t mark,
                struct err *err);
@@ -123,6 +123,8 @@ void call_start(struct call *call);
 void call_cancel(struct call *call);
 /* The answer to call_engine_config.ask. */
 void call_answer(struct call *call, enum permission_choice choice);
+/* Instead: there was none in time. */
+void call_lapse(struct call *call);
 
 /* The call for whose data this is true; NULL: none. */
 struct call *call_engine_find(struct call_engine *engine,

@@ -40,10 +40,11 @@ struct call {
     int64_t since_ms;
     int64_t due_ms;
     int64_t asked_ms;
-    uint64_t question;    /* at the queue */
-    uint64_t mark;        /* of what was asked about */
-    bool is_users;        /* the answer came from the queue, not through the transport */
-    struct timer waiting; /* tells the client that the user is being asked */
+    uint64_t question;     /* at the queue */
+    uint64_t mark;         /* of what was asked about */
+    bool is_users;         /* the answer came from the queue, not through the transport */
+    int64_t unanswered_ms; /* nobody answered for so long */
+    struct timer waiting;  /* tells the client that the user is being asked */
     uint64_t waited;
     struct saving *saving; /* of the answer, while it is saved */
     enum permission_source source;

@@ -217,6 +217,7 @@ static struct decision_terms terms_of(const struct call *call)
         .answer = call->request.answer,
         .answered = call->is_users ? user_choices(engine) : call_engine_choices(engine),
         .mark = call->request.mark,
+        .unanswered_ms = call->unanswered_ms,
     };
 }
 
@@ -224,6 +225,7 @@ static void set_answer(struct call *call, enum permission_choice choice, uint64_
                        bool is_users)
 {
     call->is_users = is_users;
+    call->unanswered_ms = 0;
     call->request.has_answer = true;
     call->request.answer = choice;
     call->request.mark = mark;
@@ -232,6 +234,14 @@ static void set_answer(struct call *call, enum permission_choice choice, uint64_
 void call_try_with(struct call *call, enum permission_choice choice, bool is_users)
 {
     set_answer(call, choice, call->mark, is_users);
+    call_prepare(call);
+}
+
+/* No answer means denied. */
+static void try_unanswered(struct call *call, bool is_users)
+{
+    set_answer(call, CHOICE_DENY_ONCE, call->mark, is_users);
+    call->unanswered_ms = loop_now_ms(call->engine->config.loop) - call->asked_ms;
     call_prepare(call);
 }
 
@@ -250,6 +260,12 @@ void call_answer(struct call *call, enum permission_choice choice)
 {
     if (call->state == CALL_ASKING_CLIENT)
         call_try_with(call, choice, false);
+}
+
+void call_lapse(struct call *call)
+{
+    if (call->state == CALL_ASKING_CLIENT)
+        try_unanswered(call, false);
 }
 
 /* The queue may answer before it returns; then the call may be freed. */
@@ -531,9 +547,8 @@ static void on_timer(void *data)
     struct err err = ERR_INIT;
 
     if (call->state == CALL_ASKING_USER && !config->charges_thinking) {
-        /* No answer means denied. */
         question_queue_cancel(config->queue, call->question, QUESTION_QUEUE_TIMED_OUT);
-        call_try_with(call, CHOICE_DENY_ONCE, true);
+        try_unanswered(call, true);
         return;
     }
     call->is_late = true;

@@ -54,6 +54,19 @@ static bool is_kept_as_sensitive(const struct deciding *deciding,
            permission_reads_sensitive(resource->operation, resource->given, resource->resolved);
 }
 
+static int say_unanswered(const struct deciding *deciding, struct err *err)
+{
+    int64_t seconds = deciding->terms->unanswered_ms / 1000;
+    bool is_minutes = seconds >= 60;
+    long long count = is_minutes ? seconds / 60 : seconds;
+
+    return err_set(
+        err, ERR_DENIED_BY_POLICY,
+        "nobody answered the question within %lld %s%s, so it was not allowed; try again "
+        "when the user is there",
+        count, is_minutes ? "minute" : "second", count == 1 ? "" : "s");
+}
+
 static int say_refusal(const struct deciding *deciding, size_t index, enum permission_source source,
                        struct err *err)
 {
@@ -72,6 +85,8 @@ static int say_refusal(const struct deciding *deciding, size_t index, enum permi
         return err_set(err, ERR_DENIED_BY_POLICY,
                        "the user denied '%.*s'; ask them what to do instead", STR_ARG(name));
     case PERMISSION_BY_NOBODY:
+        if (deciding->terms->unanswered_ms > 0)
+            return say_unanswered(deciding, err);
         if (is_kept_as_sensitive(deciding, resource))
             return err_set(err, ERR_ASK_UNAVAILABLE,
                            "'%.*s' usually holds secrets, so reading it needs the user's "
@@ -393,6 +408,8 @@ static int settle_asking(const struct deciding *deciding, size_t index, const st
 
     decision->mark = mark_of(deciding);
     if (terms->has_answer && terms->mark == decision->mark) {
+        if (terms->unanswered_ms > 0)
+            return refuse(deciding, index, PERMISSION_BY_NOBODY, err);
         decision->source = PERMISSION_BY_USER;
         snprintf(decision->rule, sizeof(decision->rule), "%s",
                  permission_choice_name(terms->answer));

@@ -30,6 +30,8 @@ struct decision_terms {
     enum permission_choice answer;
     unsigned answered; /* choices that were offered where it was given */
     uint64_t mark;     /* of the question that was answered */
+    /* The answer is none: nobody gave one for so long, which denies it. 0: somebody did. */
+    int64_t unanswered_ms;
 };
 
 /* How much a question may disclose of file contents. */

@@ -91,7 +91,7 @@ enum permission_source {
     PERMISSION_BY_MODE,
     /* Set by the code that asked. */
     PERMISSION_BY_USER,
-    PERMISSION_BY_NOBODY, /* a user must be asked, and nobody could be */
+    PERMISSION_BY_NOBODY, /* a user must be asked, and nobody could be or answered */
     /* A name that is no valid path or host, so that no rule can match it: denied. */
     PERMISSION_BY_FORM,
 };

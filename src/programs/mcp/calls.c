@@ -246,8 +246,11 @@ void calls_take(void *data, struct mcp_call *call)
 
 void calls_answered(void *data, struct mcp_call *call)
 {
-    call_answer(mcp_call_data(call),
-                elicit_read(call, call_engine_choices(calls_of(data)->engine)));
+    if (elicit_is_late(call))
+        call_lapse(mcp_call_data(call));
+    else
+        call_answer(mcp_call_data(call),
+                    elicit_read(call, call_engine_choices(calls_of(data)->engine)));
 }
 
 void calls_cancel(void *data, struct mcp_call *call)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "base/utf8.h"
 
 enum {
@@ -133,4 +134,11 @@ enum permission_choice elicit_read(const struct mcp_call *call, unsigned choices
             (str_eq(word, words[choice]) || str_eq(word, word_of(choice, true))))
             return choice;
     return CHOICE_DENY_ONCE;
+}
+
+bool elicit_is_late(const struct mcp_call *call)
+{
+    struct mcp_answer answer = mcp_call_answer(call, ELICIT_KEY);
+
+    return answer.status == MCP_FAILED && answer.error == ERR_TIMED_OUT;
 }

@@ -18,5 +18,7 @@ int elicit_write(const struct question *question, struct buf *out);
 
 /* The answer, among those that `choices` offers. */
 enum permission_choice elicit_read(const struct mcp_call *call, unsigned choices);
+/* Whether there was none in time. */
+bool elicit_is_late(const struct mcp_call *call);
 
 #endif

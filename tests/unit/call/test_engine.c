@@ -693,7 +693,24 @@ static void a_question_that_nobody_answers_is_denied(void **state)
     become_prepared(world);
     assert_int_equal(world->run, 0);
     assert_int_equal(world->refused, 1);
+    assert_string_equal(world->refused_by, "nobody");
     assert_int_equal(world->outcome, CALL_REFUSED);
+    assert_int_equal(world->code, ERR_DENIED_BY_POLICY);
+    assert_non_null(strstr(world->words, "nobody answered the question within 5 seconds"));
+}
+
+static void a_client_whose_user_does_not_answer_is_denied(void **state)
+{
+    struct world *world = *state;
+
+    begin_asking(world);
+    pass(world, 60000);
+    call_lapse(world->call);
+    become_prepared(world);
+    assert_int_equal(world->run, 0);
+    assert_string_equal(world->refused_by, "nobody");
+    assert_int_equal(world->outcome, CALL_REFUSED);
+    assert_non_null(strstr(world->words, "nobody answered the question within 1 minute,"));
 }
 
 static void a_client_that_leaves_agrees_to_nothing(void **state)
@@ -971,6 +988,7 @@ TEST_MAIN(
     ASKING(the_directory_is_part_of_what_was_agreed_to), ASKING(another_mark_is_another_question),
     ASKING(thinking_time_is_not_charged_to_the_call),
     ASKING(a_question_that_nobody_answers_is_denied),
+    BY_CLIENT(a_client_whose_user_does_not_answer_is_denied),
     ASKING(a_client_that_leaves_agrees_to_nothing),
     ASKING(a_question_made_for_a_client_that_has_left_is_not_put),
     ASKING(a_terminal_that_is_gone_is_nobody_to_ask),

@@ -524,6 +524,12 @@ static void words_say_what_can_be_done(void **state)
     assert_int_equal(decide(&scene), 0);
     assert_int_equal(answer(&scene, CHOICE_DENY_ONCE), ERR_DENIED_BY_POLICY);
     assert_non_null(strstr(scene.err.message, "make"));
+    scene.terms.unanswered_ms = 300000;
+    assert_int_equal(answer(&scene, CHOICE_DENY_ONCE), ERR_DENIED_BY_POLICY);
+    assert_null(strstr(scene.err.message, "the user denied"));
+    assert_non_null(strstr(scene.err.message, "nobody answered the question within 5 minutes,"));
+    assert_string_equal(scene.refused_source, "nobody");
+    assert_string_equal(scene.decision.rule, "");
     scene_end(&scene);
 }
 
