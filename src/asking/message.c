@@ -85,6 +85,7 @@ int asking_write_question(uint64_t id, struct str asker, const struct question *
     put_text(&json, STR("detail"), question->detail);
     json_put_bool(&json, STR("isDiff"), question->is_diff);
     json_put_bool(&json, STR("deletes"), question->deletes);
+    json_put_bool(&json, STR("isFolder"), question->is_folder);
     json_key(&json, STR("choices"));
     json_begin_array(&json);
     for (enum permission_choice choice = 0; choice < CHOICES; choice++)
@@ -203,6 +204,8 @@ static int read_question(struct arena *arena, const struct json_value *object,
         !json_get_bool(object, STR("deletes"), &question->deletes) ||
         !read_resources(arena, json_get(object, STR("resources")), question))
         return ERR_INVALID_ARGUMENT;
+    /* A program that runs since before an upgrade does not say it. */
+    (void)json_get_bool(object, STR("isFolder"), &question->is_folder);
     return 0;
 }
 

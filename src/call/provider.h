@@ -65,7 +65,8 @@ struct provider {
                    const struct cancel *cancel, struct provider_subject *out_subject,
                    struct err *err);
     /*
-     * Fills in action, detail, is_diff and deletes; an error is the one that the call would return.
+     * Fills in action, detail, is_diff, deletes and is_folder; an error is the one that the call
+     * would return.
      */
     int (*preview)(void *call, struct arena *arena, enum decision_disclosure disclosure,
                    const struct cancel *cancel, struct question *question, struct err *err);

@@ -44,6 +44,8 @@ static const char *this_one(const struct question *question)
         return "this";
     if (count_names(question) != 1)
         return "all of these";
+    if (question->is_folder)
+        return "this folder";
     for (size_t i = 0; i < question->resource_count; i++)
         switch (question->resources[i].operation) {
         case PERMISSION_LISTS:
@@ -62,6 +64,24 @@ static const char *this_one(const struct question *question)
             break;
         }
     return "this file";
+}
+
+/* What a saved denial is about: of a folder, all that is in it. */
+static const char *denied_one(const struct question *question)
+{
+    const char *these = this_one(question);
+    bool is_folder = strcmp(these, "this folder") == 0;
+    bool is_for_reading = false;
+
+    for (size_t i = 0; i < question->resource_count; i++)
+        is_for_reading |= question->resources[i].group == CATALOG_FILESYSTEM_READ;
+    if (is_for_reading)
+        return is_folder ? "everything in this folder" : these;
+    if (question->group != CATALOG_FILESYSTEM_WRITE)
+        return these;
+    return is_folder                         ? "changes in this folder"
+           : strcmp(these, "this file") == 0 ? "changes of this file"
+                                             : "changes of all of these";
 }
 
 /* The folder or the pattern that a choice covers; empty for the others. */
@@ -110,7 +130,7 @@ static void write_label(const struct question *question, enum permission_choice 
         snprintf(out_label, LABEL_BYTES, "Always allow %s%s%s", starting, name, anywhere);
         break;
     case CHOICE_ALWAYS_DENY:
-        snprintf(out_label, LABEL_BYTES, "Always deny %s%s", these, anywhere);
+        snprintf(out_label, LABEL_BYTES, "Always deny %s%s", denied_one(question), anywhere);
         break;
     case CHOICES:
         break;

@@ -294,6 +294,14 @@ bool tool_deletes(const struct tool_call *call)
     return false;
 }
 
+bool tool_is_on_folder(const struct tool_call *call)
+{
+    for (size_t i = 0; i < call->resource_count; i++)
+        if (call->resources[i].is_root || is_directory(&call->resources[i]))
+            return true;
+    return call->tool->id == TOOL_CREATE_DIRECTORY;
+}
+
 static enum authority_operation operation_of(enum permission_operation operation)
 {
     switch (operation) {

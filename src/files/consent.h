@@ -35,6 +35,8 @@ int tool_consent_mark(struct tool_call *call, const struct cancel *cancel, uint6
 
 /* Whether the call deletes something. */
 bool tool_deletes(const struct tool_call *call);
+/* Whether what it names is a folder, or becomes one. */
+bool tool_is_on_folder(const struct tool_call *call);
 
 /*
  * Records in the audit log that the host refused the call because of this resource; `source` is

@@ -74,6 +74,7 @@ static int preview(void *call, struct arena *arena, enum decision_disclosure dis
         return r;
     question->is_diff = made.is_diff;
     question->deletes = tool_deletes(call);
+    question->is_folder = tool_is_on_folder(call);
     return arena_copy_str(arena, buf_view(&made.action), &question->action) &&
                    arena_copy_str(arena, buf_view(&made.detail), &question->detail)
                ? 0

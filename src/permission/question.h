@@ -54,6 +54,7 @@ struct question {
     /* The texts may show what reading needs permission for: only for the user, not for a client. */
     bool is_private;
     bool deletes;     /* something is deleted: shown differently from a write */
+    bool is_folder;   /* what is named is one, with everything in it */
     unsigned choices; /* offered choices, as bits 1 << enum permission_choice */
     /* What the wider choices cover; empty if they are not offered. */
     struct str folder;

@@ -88,6 +88,7 @@ struct host_work {
     size_t touched_count;
     struct str change; /* what it did to contents, as a diff; may be empty */
     bool deletes;
+    bool is_folder;
 };
 
 extern const struct executor_ops hostlink_ops;

@@ -216,7 +216,8 @@ int hostlink_read_prepared(struct host_work *work, struct str body, struct err *
     if (touched == NULL || touched->type != JSON_ARRAY || consent == NULL ||
         consent->type != JSON_ARRAY || !read_touched(work, touched) ||
         !read_consent(work, consent) || !read_mark(document, &work->work.subject.mark) ||
-        !json_get_bool(document, STR("deletes"), &work->deletes))
+        !json_get_bool(document, STR("deletes"), &work->deletes) ||
+        !json_get_bool(document, STR("isFolder"), &work->is_folder))
         return err_set(err, ERR_INTERNAL, "cannot parse the resources of the call");
     return 0;
 }
@@ -231,6 +232,7 @@ int hostlink_read_previewed(struct host_work *work, struct str body, struct err 
     if (r < 0)
         return r;
     question->deletes = work->deletes;
+    question->is_folder = work->is_folder;
     if (!copy_text(&work->work.arena, document, STR("action"), &question->action) ||
         !copy_text(&work->work.arena, document, STR("detail"), &question->detail) ||
         !json_get_bool(document, STR("isDiff"), &question->is_diff))

@@ -131,6 +131,8 @@ int answer_write_prepared(const struct tool_call *call, const struct provider_su
     json_write_str(&w, str_from(mark));
     json_key(&w, STR("deletes"));
     json_write_bool(&w, tool_deletes(call));
+    json_key(&w, STR("isFolder"));
+    json_write_bool(&w, tool_is_on_folder(call));
     json_end_object(&w);
     return json_writer_finish(&w);
 }

@@ -27,6 +27,7 @@ static void a_question_comes_over_as_it_is(void **state)
         .action = (struct str){"with\0nul", 8},
         .detail = STR("-a\n+\xfe\n"),
         .is_diff = true,
+        .is_folder = true,
         .folder = STR("/srv"),
         .pattern = STR("npm test"),
         .choices = 1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_FOLDER | 1U << CHOICE_ALWAYS_DENY,
@@ -53,6 +54,7 @@ static void a_question_comes_over_as_it_is(void **state)
     assert_int_equal(message.question.choices, question.choices);
     assert_true(message.question.is_diff);
     assert_false(message.question.deletes);
+    assert_true(message.question.is_folder);
     assert_int_equal(message.question.resource_count, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_text(message.question.resources[i].shown, resources[i].shown);

@@ -187,6 +187,47 @@ static void a_choice_says_what_it_covers(void **state)
     prompt_done(&prompt);
 }
 
+static void a_denial_for_good_says_what_its_rule_binds(void **state)
+{
+    static const struct {
+        enum catalog_group group;
+        bool is_folder;
+        const char *label;
+    } rows[] = {
+        {CATALOG_FILESYSTEM_WRITE, true, "4 Always deny changes in this folder"},
+        {CATALOG_FILESYSTEM_WRITE, false, "4 Always deny changes of this file"},
+        {CATALOG_FILESYSTEM_READ, true, "4 Always deny everything in this folder"},
+        {CATALOG_FILESYSTEM_READ, false, "4 Always deny this file"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < array_size(rows); i++) {
+        /* What may not be read may not be changed: a rule for reading is the wider one. */
+        const struct question_resource resources[] = {
+            {CATALOG_FILESYSTEM_WRITE, STR("/srv/a"), PERMISSION_DELETES},
+            {rows[i].group, STR("/srv/a"), PERMISSION_LOOKS_UP},
+        };
+        const struct question question = {
+            .tool = STR("delete"),
+            .group = CATALOG_FILESYSTEM_WRITE,
+            .resources = resources,
+            .resource_count = array_size(resources),
+            .is_folder = rows[i].is_folder,
+            .choices = 1U << CHOICE_DENY_ONCE | 1U << CHOICE_ALLOW_ONCE |
+                       1U << CHOICE_ALLOW_SESSION | 1U << CHOICE_ALWAYS_DENY};
+        struct prompt prompt;
+        struct screen screen;
+
+        prompt_init(&prompt, &question, &colour);
+        show(&prompt, 24, 80, &screen);
+        assert_true(screen_find(&screen, rows[i].label) >= 0);
+        assert_true(screen_find(&screen, rows[i].is_folder
+                                             ? "3 Allow this folder for this session"
+                                             : "3 Allow this file for this session") >= 0);
+        prompt_done(&prompt);
+    }
+}
+
 static void for_good_means_in_any_folder(void **state)
 {
     static char command[6];
@@ -334,6 +375,7 @@ TEST_MAIN(cmocka_unit_test(the_end_of_a_long_command_is_there),
           cmocka_unit_test(nothing_is_allowed_before_its_end_was_shown),
           cmocka_unit_test(in_lines_nothing_is_allowed_before_its_end_was_shown),
           cmocka_unit_test(a_choice_says_what_it_covers),
+          cmocka_unit_test(a_denial_for_good_says_what_its_rule_binds),
           cmocka_unit_test(for_good_means_in_any_folder),
           cmocka_unit_test(many_blanks_are_told_by_their_number),
           cmocka_unit_test(what_cannot_be_shown_whole_can_only_be_denied),

@@ -101,6 +101,32 @@ static void what_is_changed_needs_writing(void **state)
           RESOURCES({READS, "a", "a"}, {CHANGES, "a", "a"}));
 }
 
+static void what_is_a_folder_is_known(void **state)
+{
+    static const struct {
+        const char *tool;
+        const char *arguments;
+        bool is_on_folder;
+    } rows[] = {
+        {"delete", "{\"path\":\"d\"}", true},
+        {"delete", "{\"path\":\"a\"}", false},
+        {"list_files", "{\"dirPath\":\".\"}", true},
+        {"create_directory", "{\"dirPath\":\"new\"}", true},
+        {"write_file", "{\"filePath\":\"new\",\"content\":\"\"}", false},
+    };
+    struct bench *bench = *state;
+
+    plant_dir(bench, "d");
+    plant(bench, "a", "x");
+    for (size_t i = 0; i < array_size(rows); i++) {
+        struct tool_call *call = bench_prepare(bench, rows[i].tool, rows[i].arguments);
+
+        assert_non_null(call);
+        assert_int_equal(tool_is_on_folder(call), rows[i].is_on_folder);
+        tool_free(call);
+    }
+}
+
 static void both_ends_count(void **state)
 {
     struct bench *bench = *state;
@@ -206,8 +232,8 @@ static void a_tool_of_another_group_is_refused(void **state)
 }
 
 TEST_MAIN(CHANGE_TEST(what_is_only_looked_at_needs_reading),
-          CHANGE_TEST(what_is_changed_needs_writing), CHANGE_TEST(both_ends_count),
-          CHANGE_TEST(each_thing_is_named_once),
+          CHANGE_TEST(what_is_changed_needs_writing), CHANGE_TEST(what_is_a_folder_is_known),
+          CHANGE_TEST(both_ends_count), CHANGE_TEST(each_thing_is_named_once),
           CHANGE_TEST(a_tool_that_names_nothing_stands_for_the_root),
           CHANGE_TEST(a_link_is_named_with_where_it_leads),
           CHANGE_TEST(a_root_with_two_paths_is_named_by_both),

@@ -12,11 +12,13 @@ enum {
 #define WRITES                                                                                     \
     "{\"resources\":[{\"access\":\"writes\",\"given\":\"a\",\"resolved\":\"a\"}],"                 \
     "\"consent\":[{\"group\":\"filesystemWrite\",\"given\":\"/r/a\",\"resolved\":\"/r/a\","        \
-    "\"operation\":\"changes\"}],\"mark\":\"0000000000000000\",\"deletes\":false}"
+    "\"operation\":\"changes\"}],\"mark\":\"0000000000000000\",\"deletes\":false,\"isFolder\":"    \
+    "false}"
 #define READS                                                                                      \
     "{\"resources\":[{\"access\":\"reads\",\"given\":\"a\",\"resolved\":\"a\"}],"                  \
     "\"consent\":[{\"group\":\"filesystemRead\",\"given\":\"/r/a\",\"resolved\":\"/r/a\","         \
-    "\"operation\":\"reads\"}],\"mark\":\"0000000000000000\",\"deletes\":false}"
+    "\"operation\":\"reads\"}],\"mark\":\"0000000000000000\",\"deletes\":false,\"isFolder\":"      \
+    "false}"
 #define PREVIEW "{\"action\":\"Writes a\",\"detail\":\"\",\"isDiff\":false}"
 #define GOOD    "{\"content\":[{\"type\":\"text\",\"text\":\"{}\"}]}"
 #define BAD                                                                                        \
@@ -382,9 +384,10 @@ static void what_it_says_of_all_calls_has_a_ceiling(void **state)
     memset(body.data + body.len, 'x', len);
     body.len += len;
     assert_int_equal(
-        buf_append_str(&body, STR("\"}],\"consent\":[{\"group\":\"filesystemRead\",\"given\":"
-                                  "\"/r/a\",\"resolved\":\"/r/a\",\"operation\":\"reads\"}],"
-                                  "\"mark\":\"0000000000000000\",\"deletes\":false}")),
+        buf_append_str(&body,
+                       STR("\"}],\"consent\":[{\"group\":\"filesystemRead\",\"given\":"
+                           "\"/r/a\",\"resolved\":\"/r/a\",\"operation\":\"reads\"}],"
+                           "\"mark\":\"0000000000000000\",\"deletes\":false,\"isFolder\":false}")),
         0);
     for (unsigned i = 0; i < fitting + 3; i++) {
         begin(world, "read_file", GATEWAY_SHAPE_RESULT);
@@ -404,7 +407,8 @@ static void a_toolhost_can_ask_about_nothing_but_files(void **state)
     host_says(
         TOOLWIRE_PREPARED,
         STR("{\"resources\":[],\"consent\":[{\"group\":\"shell\",\"given\":\"rm\",\"resolved\":"
-            "\"rm\",\"operation\":\"reads\"}],\"mark\":\"0000000000000000\",\"deletes\":false}"));
+            "\"rm\",\"operation\":\"reads\"}],\"mark\":\"0000000000000000\",\"deletes\":false,"
+            "\"isFolder\":false}"));
     assert_true(answered_with(world, "cannot parse"));
     assert_int_equal(host.run, 0);
 }
@@ -415,15 +419,17 @@ static void a_call_about_nothing_is_not_run(void **state)
         "",
         "{}",
         "[]",
-        "{\"resources\":[],\"consent\":[],\"mark\":\"0000000000000000\",\"deletes\":false}",
-        "{\"resources\":[],\"consent\":[{}],\"mark\":\"0000000000000000\",\"deletes\":false}",
+        "{\"resources\":[],\"consent\":[],\"mark\":\"0000000000000000\",\"deletes\":false,"
+        "\"isFolder\":false}",
+        "{\"resources\":[],\"consent\":[{}],\"mark\":\"0000000000000000\",\"deletes\":false,"
+        "\"isFolder\":false}",
         /* The operation is of another group, or of no file. */
         "{\"resources\":[],\"consent\":[{\"group\":\"filesystemRead\",\"given\":\"/r/a\","
         "\"resolved\":\"/r/a\",\"operation\":\"changes\"}],\"mark\":\"0000000000000000\","
-        "\"deletes\":false}",
+        "\"deletes\":false,\"isFolder\":false}",
         "{\"resources\":[],\"consent\":[{\"group\":\"filesystemRead\",\"given\":\"/r/a\","
         "\"resolved\":\"/r/a\",\"operation\":\"uses\"}],\"mark\":\"0000000000000000\","
-        "\"deletes\":false}",
+        "\"deletes\":false,\"isFolder\":false}",
         "{\"resources\":[{\"access\":\"blesses\"}],\"consent\":[],\"mark\":\"\"}",
     };
     struct world *world = *state;

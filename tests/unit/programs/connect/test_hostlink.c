@@ -28,7 +28,8 @@ enum {
 #define PREPARED                                                                                   \
     "{\"resources\":[],\"consent\":[{\"group\":\"filesystemRead\",\"given\":\"/a\","               \
     "\"resolved\":\"/"                                                                             \
-    "a\",\"operation\":\"reads\"}],\"mark\":\"0000000000000000\",\"deletes\":false}"
+    "a\",\"operation\":\"reads\"}],\"mark\":\"0000000000000000\",\"deletes\":false,\"isFolder\":"  \
+    "false}"
 #define PREVIEWED "{\"action\":\"Reads a\",\"detail\":\"\",\"isDiff\":false}"
 
 struct world {
