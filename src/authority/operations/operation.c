@@ -239,7 +239,9 @@ __attribute__((noinline)) static int refuse_name(struct operation *op, const str
                              ? scope_refuser(op->scope, path_view(&plain), use)
                              : "grant";
 
-    return refuse(op, ERR_DENIED_BY_POLICY, source, "the path is denied");
+    return refuse(op, ERR_DENIED_BY_POLICY, source,
+                  strcmp(source, "deny-rule") == 0 ? "the path is denied by a rule of the user"
+                                                   : "the path is denied");
 }
 
 /* Normalises the name, and checks it against the scope's globs. */
