@@ -5,6 +5,7 @@
 
 #include "authority/names/path.h"
 #include "base/utf8.h"
+#include "files/consent.h"
 #include "files/preview/internal.h"
 #include "protocol/toolids.h"
 
@@ -110,6 +111,26 @@ int preview_show_arguments(struct preview *preview)
 
 /* ---- looking only ---- */
 
+/* The reason why it is asked about, where reading is allowed otherwise. */
+static bool reads_secrets(const struct preview *preview)
+{
+    const struct permission_resource *resources;
+    struct tool_call *call = preview->call;
+    size_t count;
+
+    /* Where a name leads is not for everybody. */
+    for (size_t i = 0; i < call->resource_count && preview->only_names; i++)
+        if (permission_reads_sensitive(PERMISSION_READS, call->resources[i].given, STR_EMPTY))
+            return true;
+    if (preview->only_names || tool_permission_resources(call, &resources, &count, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (permission_reads_sensitive(resources[i].operation, resources[i].given,
+                                       resources[i].resolved))
+            return true;
+    return false;
+}
+
 static int preview_looking(struct preview *preview, struct err *err)
 {
     static const char *const verbs[] = {
@@ -124,6 +145,8 @@ static int preview_looking(struct preview *preview, struct err *err)
     preview_say(preview, "%s ", verbs[preview->call->tool->id]);
     preview_say_name(preview, 0);
     preview_say_seen(preview, 0);
+    if (preview->call->tool->id == TOOL_READ_FILE && reads_secrets(preview))
+        preview_say(preview, ", which usually holds secrets");
     return preview_show_arguments(preview);
 }
 
@@ -134,7 +157,12 @@ static int preview_read_files(struct preview *preview, struct err *err)
     preview_say(preview, "Reads ");
     preview_say_name(preview, 0);
     if (preview->call->resource_count > 1)
-        preview_say(preview, " and %zu other files", preview->call->resource_count - 1);
+        preview_say(preview, " and %zu other file%s", preview->call->resource_count - 1,
+                    preview->call->resource_count == 2 ? "" : "s");
+    if (reads_secrets(preview))
+        preview_say(preview, preview->call->resource_count > 1
+                                 ? ", some of which usually hold secrets"
+                                 : ", which usually holds secrets");
     return preview_show_arguments(preview);
 }
 

@@ -119,6 +119,11 @@ static void tools_that_look_say_where(void **state)
     check_action(bench, "read_files", "{\"filePaths\":[\"src/a.c\"]}", "Reads src/a.c");
     check_action(bench, "read_files", "{\"filePaths\":[\"src/a.c\",\"b\",\"c\"]}",
                  "Reads src/a.c and 2 other files");
+    plant(bench, ".env", "A=1\n");
+    check_action(bench, "read_file", "{\"filePath\":\".env\"}",
+                 "Reads .env (4 bytes), which usually holds secrets");
+    check_action(bench, "read_files", "{\"filePaths\":[\"src/a.c\",\".env\"]}",
+                 "Reads src/a.c and 1 other file, some of which usually hold secrets");
     check_action(bench, "list_allowed_directories", "{}", "Tells where the root folder is");
     check_action(bench, "stat_file", "{\"path\":\"src\"}", "Looks up the details of src");
     check_action(bench, "list_files", "{\"dirPath\":\".\"}",
