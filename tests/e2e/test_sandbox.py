@@ -28,6 +28,10 @@ class Use(Sandbox):
         self.assertEqual(self.run_it("--", "sh", "-c", "kill -TERM $$")[0], 128 + signal.SIGTERM)
         self.assertEqual(self.run_it("--", "sh", "-c", "kill -KILL $$")[0], 128 + signal.SIGKILL)
         self.assertEqual(self.run_it("--", "no-such-command")[0], 127)
+        hint = "For shell syntax use: gatehouse sandbox run -- sh -c '...'\n"
+        for words, is_for_shell in ((["ls -la | head -2"], True), (["no-such-command", "a b"], False)):
+            code, _, said = self.run_it(*words)
+            self.assertEqual((code, said.endswith(hint)), (127, is_for_shell), said)
         self.assertEqual(self.run_it("--", "/etc/passwd")[0], 126)
 
     def test_options_end_at_the_command(self):

@@ -293,6 +293,12 @@ static int status_of_error(const struct err *err)
     return err->code == ERR_NOT_FOUND ? SANDBOX_EXIT_NOT_FOUND : SANDBOX_EXIT_CANNOT_RUN;
 }
 
+/* A single word for a shell, which is not asked. */
+static bool is_for_shell(const char *word)
+{
+    return strpbrk(word, " \t\n|&;<>()$`*?") != NULL;
+}
+
 int sandbox_run(const struct option_values *values)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_MAX_BYTES);
@@ -303,5 +309,7 @@ int sandbox_run(const struct option_values *values)
     if (r >= 0)
         return r;
     complain("gatehouse sandbox", err.message);
+    if (status_of_error(&err) == SANDBOX_EXIT_NOT_FOUND && is_for_shell(values->arguments[0]))
+        fputs("For shell syntax use: gatehouse sandbox run -- sh -c '...'\n", stderr);
     return status_of_error(&err);
 }
