@@ -337,6 +337,12 @@ class Calls(Audit):
         self.put(call(1, "1", name="long/" * 50, client="c" * 60),
                  call(2, "2", "denied", name=None, relativePathHex=(evil * 60).encode().hex(),
                       error="denied_by_policy", policySource="user", reason="because " * 60))
+        for columns, head in ((48, [word for word in HEAD if word not in ("CLIENT", "FOLDER")]),
+                              (60, [word for word in HEAD if word != "FOLDER"]), (69, None), (70, HEAD)):
+            lines = self.on_terminal(columns=columns, env={"NO_COLOR": "1"}).splitlines()
+            self.assertLessEqual(max(map(len, lines)), columns)
+            if head:
+                self.assertEqual(lines[0].split(), head)
         for columns in (80, 100, 109, 110, 120, 200):
             lines = self.on_terminal(columns=columns, env={"NO_COLOR": "1"}).splitlines()
             self.assertEqual(len(lines), 3)

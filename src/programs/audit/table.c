@@ -19,8 +19,10 @@
 enum { WIDTH_TIME = 19, WIDTH_TOOL = 18, WIDTH_OPERATION = 15, WIDTH_OUTCOME = 11, WIDTH_BY = 12 };
 
 enum {
-    CELL_BYTES = 4096,   /* of a cell in a line of limited width */
-    ROOMY_COLUMNS = 110, /* a terminal with room for seconds and reasons */
+    CELL_BYTES = 4096,     /* of a cell in a line of limited width */
+    ROOMY_COLUMNS = 110,   /* a terminal with room for seconds and reasons */
+    MIDDLING_COLUMNS = 70, /* for all columns */
+    SLIM_COLUMNS = 60,     /* without the folder */
     LEAST_WHAT = 10,
     LEAST_REASON = 24,
     MOST_WHAT = 50, /* the rest is for reasons */
@@ -165,7 +167,12 @@ static struct layout layout_for(size_t columns)
 
     if (columns > 0 && columns < ROOMY_COLUMNS)
         layout = (struct layout){.time = 11, .client = 11, .folder = 9, .tool = 13};
-    used = layout.time + layout.client + layout.folder + layout.tool + 5;
+    if (columns > 0 && columns < MIDDLING_COLUMNS)
+        layout.folder = 0;
+    if (columns > 0 && columns < SLIM_COLUMNS)
+        layout.client = 0;
+    used = layout.time + layout.client + layout.folder + layout.tool + 3 + (layout.client > 0) +
+           (layout.folder > 0);
     if (columns < used + LEAST_WHAT + WIDTH_OUTCOME)
         columns = used + LEAST_WHAT + WIDTH_OUTCOME;
     layout.what = columns - used - WIDTH_OUTCOME;
@@ -253,8 +260,11 @@ static void put_end(struct output *output, const struct json_value *record, bool
         output_printf(output, " (%jd entries before this are missing)", (intmax_t)number);
 }
 
+/* A column of no width is left out. */
 static void put_text(const struct table *table, struct str text, size_t width)
 {
+    if (width == 0)
+        return;
     if (table->columns == 0) {
         put_cell(table->output, text, width);
         return;
