@@ -167,7 +167,7 @@ const struct option connect_options[CONNECT_OPTIONS] = {
 const struct option_argument connect_arguments[CONNECT_ARGUMENTS] = {
     [CONNECT_ARGUMENT_URL] = {.name = "URL",
                               .type = OPTION_TEXT,
-                              .is_optional = true,
+                              .instead = "url",
                               .help = "the server, like https://n8n.example"},
     [CONNECT_ARGUMENT_TOKEN] = {.name = "TOKEN",
                                 .type = OPTION_TEXT,

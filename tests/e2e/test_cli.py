@@ -262,13 +262,14 @@ class Calls(unittest.TestCase):
     def test_help_and_version_are_words_too(self):
         for words, same in ((("help",), ("--help",)), (("help", "mcp"), ("mcp", "--help")),
                             (("help", "sandbox", "run"), ("sandbox", "run", "--help")),
-                            (("help", "help"), ("help", "--help")),
+                            (("help", "help"), ("help", "--help")), (("rules", "help"), ("rules", "--help")),
                             (("version",), ("--version",)), (("-V",), ("--version",))):
             asked, usual = run(*words), run(*same)
             self.assertEqual((asked.returncode, asked.stdout, asked.stderr), (0, usual.stdout, ""), words)
-        wrong = run("help", "nothing")
+        wrong = run("help", "stauts")
         self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
-        self.assertIn("mcp", wrong.stderr)
+        self.assertIn("stauts: unknown command; did you mean status?", wrong.stderr)
+        self.assertIn(" connect [OPTIONS] URL [TOKEN] [DIR]", run("connect", "--help").stdout)
 
     def test_mistakes_say_what_to_do(self):
         result = run("docter")

@@ -138,6 +138,10 @@ class SeveralFolders(unittest.TestCase):
             self.wait_for_daemons("alpha")
             self.assertEqual(self.run_it("down").stdout, f"Stopped 'gatehouse up' for {up.folder} ({USUAL})\n")
             self.assertEqual(up.end(), 0)
+            self.assertTrue(up.said.endswith("\nGatehouse was stopped.\n"), up.said)
+        up = Up(self, "alpha")
+        self.assertEqual(up.end(signal.SIGINT), 0)
+        self.assertNotIn("stopped", up.said)
 
     def test_down_needs_to_know_which_one(self):
         ups = [Up(self, "alpha"), Up(self, "beta")]

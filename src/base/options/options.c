@@ -150,12 +150,16 @@ static int take_letters(struct option_values *values, const char *letters, struc
     return 0;
 }
 
-static int take_command(struct option_values **values, const char *word, struct err *err)
+static int take_command(struct option_values **values, const char *word, struct words *words,
+                        struct err *err)
 {
     const struct option_command *command = (*values)->command;
     struct option_guess guess = {.wanted = str_from(word)};
     char shown[OPTION_SHOWN_ROOM];
 
+    /* "help sandbox run" and "sandbox help run" are "sandbox run --help". */
+    if (strcmp(word, "help") == 0)
+        return take_long(*values, word, words, err);
     for (size_t i = 0; i < command->command_count; i++) {
         struct option_values *below;
 
@@ -230,13 +234,21 @@ static bool is_final_given(const struct option_values *values)
     return false;
 }
 
+static bool is_replaced(const struct option_values *values, const char *option)
+{
+    for (size_t i = 0; option != NULL && i < values->command->option_count; i++)
+        if (strcmp(values->command->options[i].name, option) == 0)
+            return values->slots[i].source == OPTION_FLAG;
+    return false;
+}
+
 static int check_complete(const struct option_values *values, struct err *err)
 {
     const struct option_command *command = values->command;
     size_t place = values->argument_count;
 
     if (place >= command->argument_count || command->arguments[place].is_optional ||
-        is_final_given(values))
+        is_replaced(values, command->arguments[place].instead) || is_final_given(values))
         return 0;
     return err_set_field(err, ERR_INVALID_OPTION, command->arguments[place].name,
                          "missing argument %s", command->arguments[place].name);
@@ -262,7 +274,7 @@ int options_read_args(struct arena *arena, const struct option_command *program,
         else if (is_flag)
             r = take_letters(values, word + 1, &words, err);
         else if (values->command->command_count > 0)
-            r = take_command(&values, word, err);
+            r = take_command(&values, word, &words, err);
         else
             r = take_argument(values, word, &words, err);
     }

@@ -65,8 +65,9 @@ struct option_argument {
     enum option_type type; /* OPTION_TEXT, _PATH, _DIR or _CHOICE */
     const char *const *choices;
     bool is_optional;
-    bool is_rest;      /* takes all remaining words */
-    bool ends_options; /* words behind it that begin with a dash are arguments as well */
+    const char *instead; /* the option without which it is needed */
+    bool is_rest;        /* takes all remaining words */
+    bool ends_options;   /* words behind it that begin with a dash are arguments as well */
     bool is_secret;
     const char *help;
 };

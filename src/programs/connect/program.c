@@ -435,13 +435,6 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     return r;
 }
 
-static int check(const struct option_values *values, struct err *err)
-{
-    return connect_url(values) != NULL
-               ? 0
-               : err_set_field(err, ERR_INVALID_OPTION, "URL", "missing argument URL");
-}
-
 static const struct runner runner = {
     .program = CONNECT_PROGRAM,
     .title = "gatehouse connect",
@@ -449,7 +442,6 @@ static const struct runner runner = {
     .command = CONNECT_COMMAND,
     .checks_options_late = true,
     .keeps_input = true,
-    .check = check,
     .run = run,
 };
 

@@ -254,28 +254,6 @@ static const struct option_command *command_of(const struct option_values *value
     return values->command;
 }
 
-/* `gatehouse help sandbox run` is `gatehouse sandbox run --help`. */
-static int help(const struct option_values *values, struct buf *out, struct err *err)
-{
-    char option[] = "--help";
-    char *words[array_size(help_arguments) + 2] = {option};
-    struct option_values *asked;
-    int count = 1;
-    int r;
-
-    for (size_t i = 0; i < values->argument_count; i++) {
-        size_t bytes = strlen(values->arguments[i]) + 1;
-        char *word = arena_alloc(values->arena, bytes);
-
-        if (word == NULL)
-            return err_set_plain(err, values->arena->error);
-        words[count++] = memcpy(word, values->arguments[i], bytes);
-    }
-    words[count++] = option;
-    r = options_read_args(values->arena, &program, count, words, &asked, err);
-    return r == 0 ? help_page(asked, STDOUT_FILENO, out) : r;
-}
-
 /* The text that the command prints. */
 static int run(struct option_values *values, char **argv, struct buf *out, struct err *err)
 {
@@ -285,8 +263,6 @@ static int run(struct option_values *values, char **argv, struct buf *out, struc
 
     if (options_is_on(top, PROGRAM_HELP)) {
         r = help_page(values, STDOUT_FILENO, out);
-    } else if (command == COMMAND_HELP) {
-        return help(values, out, err);
     } else if (options_is_on(top, PROGRAM_VERSION) || command == COMMAND_VERSION) {
         r = buf_printf(out, "gatehouse %s\n", GATEHOUSE_VERSION);
     } else if (command == COMMAND_MCP &&

@@ -183,6 +183,7 @@ static int wait_for_both(struct children *children, const sigset_t *before)
 {
     struct pollfd output = {.fd = children->output, .events = POLLIN};
     size_t left = (children->server > 0 ? 1U : 0U) + (children->daemon > 0 ? 1U : 0U);
+    bool is_interrupted = false;
     int first = -1;
     int status;
 
@@ -199,6 +200,7 @@ static int wait_for_both(struct children *children, const sigset_t *before)
         }
         if (stopped_by != 0) {
             end_line_of_interrupt();
+            is_interrupted |= stopped_by == SIGINT;
             stopped_by = 0;
             end_child(first == 0 || children->daemon <= 0 ? children->server : children->daemon);
             first = 0;
@@ -207,6 +209,9 @@ static int wait_for_both(struct children *children, const sigset_t *before)
         if (ppoll(&output, 1, NULL, before) > 0 && !pass_on(output.fd))
             output.fd = -1;
     }
+    /* The terminal shows who pressed Ctrl-C, but not who ran `gatehouse down` elsewhere. */
+    if (first == 0 && !is_interrupted)
+        puts("Gatehouse was stopped.");
     return first < 0 ? EXIT_FAILED : first;
 }
 

@@ -527,6 +527,29 @@ static void missing_and_surplus_arguments_are_named(void **state)
     assert_int_equal(values->argument_count, 4);
 }
 
+static void an_option_can_stand_for_an_argument(void **state)
+{
+    static const struct option rows[] = {{.name = "url", .type = OPTION_TEXT}};
+    static const struct option_argument arguments[] = {
+        {.name = "URL", .type = OPTION_TEXT, .instead = "url"}};
+    static const struct option_command program = {.name = "join",
+                                                  .options = rows,
+                                                  .option_count = array_size(rows),
+                                                  .arguments = arguments,
+                                                  .argument_count = array_size(arguments)};
+    const char *none[] = {"join"};
+    const char *option[] = {"join", "--url", "x"};
+    struct option_values *read;
+
+    (void)state;
+    assert_int_equal(options_read_args(&arena, &program, 1, as_argv(none), &read, &err),
+                     ERR_INVALID_OPTION);
+    assert_string_equal(err.message, "missing argument URL");
+    assert_int_equal(
+        options_read_args(&arena, &program, array_size(option), as_argv(option), &read, &err), 0);
+    assert_string_equal(options_text(read, 0), "x");
+}
+
 static void near_misses_get_a_suggestion(void **state)
 {
     (void)state;
@@ -806,8 +829,9 @@ TEST_MAIN(
     behaviour(text_is_utf8_and_paths_are_any_bytes), behaviour(empty_text_is_a_text_but_no_path),
     behaviour(control_characters_do_not_reach_a_message), behaviour(a_megabyte_is_cut_in_a_message),
     behaviour(a_secret_is_never_shown), behaviour(missing_and_surplus_arguments_are_named),
-    behaviour(near_misses_get_a_suggestion), behaviour(switches_in_the_environment_have_words),
-    behaviour(an_empty_variable_is_not_set), behaviour(variables_are_matched_whole),
+    behaviour(an_option_can_stand_for_an_argument), behaviour(near_misses_get_a_suggestion),
+    behaviour(switches_in_the_environment_have_words), behaviour(an_empty_variable_is_not_set),
+    behaviour(variables_are_matched_whole),
 
     behaviour(the_stronger_source_wins), behaviour(a_stronger_list_replaces_a_weaker_one),
     behaviour(an_overridden_value_is_checked_all_the_same), behaviour(help_is_wrapped_and_aligned),
