@@ -439,6 +439,16 @@ class TwoUsers(Scene):
         line = self.manage("--user", "bob", "add", "cli").stdout
         self.assertEqual(Agent(self.server, line.split()[-1]).tools(), ["echo"])
         self.assertEqual(self.manage("list").stdout, "")
+        terminal, stdout = pty.openpty()
+        made = subprocess.run([GATEHOUSE, "agent", "--state-dir", self.state, "--user", "bob", "add", "shown"],
+                              env=clean_environment(), stdout=stdout, stderr=subprocess.PIPE, text=True,
+                              timeout=PATIENCE)
+        self.assertIn("shown only once", made.stderr)
+        self.assertIn("'gatehouse status'", made.stderr)
+        self.assertRegex(os.read(terminal, 1000).decode(), r"^Authorization: Bearer gha_\w{32}\r\n$")
+        os.close(terminal)
+        os.close(stdout)
+        self.manage("--user", "bob", "remove", "shown")
         self.assertRegex(self.manage("--user", "bob", "list").stdout, "^cli\t")
         self.assertIn("no user", self.manage("--user", "nobody", "list", status=1).stderr)
 

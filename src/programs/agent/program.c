@@ -128,10 +128,12 @@ static int add(struct program *program, struct err *err)
     note(program, name, "created");
     text = secret_reveal(&key); /* to print it, once */
     output_printf(&program->output, "Authorization: Bearer %.*s\n", STR_ARG(text));
-    if (isatty(STDERR_FILENO))
+    if (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO))
         fputs("This key is shown only once. The agent's client sends this header with each request "
               "to the\n"
-              "server's /mcp; the page has the settings for each client.\n",
+              "server's /mcp, at the address that 'gatehouse status' tells; the page has the "
+              "settings for\n"
+              "each client.\n",
               stderr);
     return 0;
 }
