@@ -80,7 +80,7 @@ struct worker_shared {
     struct job *on_loop;       /* job run by the loop's thread itself; not counted as a worker's */
     uint64_t on_loop_count;
     bool is_loop_over;
-    uint64_t watched_count;    /* of jobs, when the watch began to wait */
+    uint64_t watched_count; /* of jobs, when the watch began to wait */
     bool is_watch_resting;
     int watch_timer;
 };
