@@ -14,6 +14,7 @@
 #include "files/clientroots.h"
 #include "files/nearest.h"
 #include "files/patterns.h"
+#include "files/resources.h"
 #include "files/tool.h"
 #include "files/undo/undo.h"
 #include "protocol/toolids.h"
@@ -464,6 +465,39 @@ static bool is_root(const struct toolbox *box, struct str resolved)
     return tool_folder_of(box, &resolved) != NULL && resolved.len == 0;
 }
 
+/* Means a shell's home directory, and would make a folder called "~": unless there is one. */
+static int check_home(const struct toolbox *box, struct str given, struct err *err)
+{
+    char name[TOOL_SHOWN_BYTES];
+    char root[TOOL_SHOWN_BYTES];
+    struct authority_stat about;
+
+    if ((!str_eq(given, STR("~")) && !str_starts_with(given, STR("~/"))) ||
+        authority_stat(box->config.names, STR("~"), &about, NULL) == 0)
+        return 0;
+    tool_show(given, name);
+    return err_set_field(err, ERR_INVALID_PATH, name,
+                         "%s: ~ is not expanded; paths are relative to the root, %s, or absolute",
+                         name, tool_show(str_from(box->config.root_path), root));
+}
+
+/* A file:// URI, as resources/list gives it, stands for the name of its file. */
+static int take_uri(struct tool_call *call, struct str *given, struct err *err)
+{
+    __attribute__((uninitialized)) char name[PATH_MAX];
+    size_t len;
+    int r;
+
+    if (!str_starts_with(*given, STR("file://")))
+        return 0;
+    r = resource_name_of_uri(call->box, *given, name, &len, err);
+    if (r < 0)
+        return explain(call->box, err, r, *given, false);
+    return arena_copy_str(&call->arena, (struct str){name, len}, given)
+               ? 0
+               : err_set_plain(err, call->arena.error);
+}
+
 static int add_resource(struct tool_call *call, const struct catalog_resource *rule,
                         struct str given, struct err *err)
 {
@@ -472,8 +506,12 @@ static int add_resource(struct tool_call *call, const struct catalog_resource *r
     struct err why = ERR_INIT;
     struct str resolved;
     size_t len;
-    int r = check_folder(call, rule, given, err);
+    int r = check_home(call->box, given, err);
 
+    if (r == 0)
+        r = take_uri(call, &given, err);
+    if (r == 0)
+        r = check_folder(call, rule, given, err);
     if (r < 0)
         return r;
     r = authority_resolve(call->box->config.names, operation_of(call->tool, rule->access),

@@ -112,6 +112,42 @@ static void each_item_of_a_list_names_a_resource(void **state)
         "../b is outside the root");
 }
 
+static void a_home_directory_is_refused_unless_there_is_a_file_of_that_name(void **state)
+{
+    struct bench *bench = *state;
+    char wanted[256];
+
+    bench_reopen(bench, (struct toolbox_config){.may_write = true}, NULL);
+    snprintf(wanted, sizeof(wanted),
+             "~/n.md: ~ is not expanded; paths are relative to the root, %s, or absolute",
+             bench->root);
+    assert_true(str_eq_c(
+        bench_error(bench, "write_file", "{\"filePath\":\"~/n.md\",\"content\":\"\"}"), wanted));
+    assert_int_equal(faccessat(bench->root_fd, "~", F_OK, 0), -1);
+    assert_contains(bench_error(bench, "list_files", "{\"dirPath\":\"~\"}"),
+                    "~: ~ is not expanded");
+    assert_contains(bench_error(bench, "read_files", "{\"filePaths\":[\"a\",\"~/b\"]}"),
+                    "~/b: ~ is not expanded");
+    bench_call(bench, "write_file", "{\"filePath\":\"~x\",\"content\":\"\"}");
+    plant_dir(bench, "~");
+    bench_call(bench, "write_file", "{\"filePath\":\"~/n.md\",\"content\":\"\"}");
+    assert_int_equal(faccessat(bench->root_fd, "~/n.md", F_OK, 0), 0);
+}
+
+static void an_address_of_a_file_is_its_name(void **state)
+{
+    struct bench *bench = *state;
+    char arguments[256];
+
+    plant(bench, "a b", "x");
+    snprintf(arguments, sizeof(arguments), "{\"filePath\":\"file://%s/a%%20b\"}", bench->root);
+    assert_str(str_member(bench_call(bench, "read_file", arguments), "content"), "x");
+    assert_str(bench_error(bench, "read_file", "{\"filePath\":\"file:///etc/passwd\"}"),
+               "file:///etc/passwd is outside the root; paths are relative to the root");
+    assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"file:///a%00b\"}"),
+                    "not a valid file:// URI");
+}
+
 static void a_link_that_is_deleted_or_moved_is_the_link_itself(void **state)
 {
     struct bench *bench = *state;
@@ -342,6 +378,8 @@ TEST_MAIN(BENCH_TEST(arguments_that_do_not_fit_name_the_field),
           BENCH_TEST(tools_that_change_something_exist_only_with_write_access),
           BENCH_TEST(resources_are_told_by_their_resolved_names),
           BENCH_TEST(each_item_of_a_list_names_a_resource),
+          BENCH_TEST(a_home_directory_is_refused_unless_there_is_a_file_of_that_name),
+          BENCH_TEST(an_address_of_a_file_is_its_name),
           BENCH_TEST(a_link_that_is_deleted_or_moved_is_the_link_itself),
           BENCH_TEST(a_long_name_leaves_room_for_the_reason),
           BENCH_TEST(a_result_is_appended_whole_or_not_at_all),
