@@ -175,8 +175,18 @@ static void a_missing_passage_is_explained(void **state)
 
     plant(bench, "tabs", "if (x)\n\treturn  1;\nelse\n");
     assert_contains(edit_error(bench, "tabs", "else\nnothing", "x"),
-                    "its first line is line 3 of 4");
-    assert_contains(edit_error(bench, "tabs", "nowhere", "x"), "the file has 4 lines");
+                    "its first line is line 3 of 3");
+    assert_contains(edit_error(bench, "tabs", "nowhere", "x"),
+                    "the file has 3 lines; read it first");
+    plant(bench, "one", "x");
+    assert_contains(edit_error(bench, "one", "nowhere", "y"), "the file has 1 line; read it first");
+    plant(bench, "none", "");
+    assert_contains(edit_error(bench, "none", "x", "y"), "the file has 0 lines; read it first");
+    plant(bench, "code", "int i;\n\n  int count = 1;\x1b[1m\nlong other;\n");
+    assert_str(edit_error(bench, "code", "\n\tint count  = 1;!!!\nreturn", "x"),
+               "code: oldString was not found: the file has 4 lines; line 3 is similar: "
+               "int count = 1;\\x1b[1m");
+    assert_contains(edit_error(bench, "code", "unlike all of them", "x"), "read it first");
 }
 
 /* ---- somebody else ---- */
