@@ -36,6 +36,11 @@ int mcp_read_cursor(const struct mcp_envelope *request, struct str *out_cursor, 
     return mcp_need_str(request->params, STR("cursor"), MCP_CURSOR_BYTES, out_cursor, err);
 }
 
+static bool offers(void *service, const struct catalog_tool *tool)
+{
+    return mcp_service_find_tool(service, tool->name) == tool;
+}
+
 static int tools_call(struct mcp_session *session, const struct mcp_envelope *request,
                       struct err *err)
 {
@@ -49,7 +54,7 @@ static int tools_call(struct mcp_session *session, const struct mcp_envelope *re
         return r;
     tool = mcp_service_find_tool(session->service, name);
     if (tool == NULL)
-        return catalog_refuse(name, ERR_INVALID_ARGUMENT, err);
+        return catalog_refuse(name, offers, session->service, ERR_INVALID_ARGUMENT, err);
     if (arguments == NULL || arguments->type == JSON_NULL)
         arguments = &mcp_empty_object;
     if (arguments->type != JSON_OBJECT)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "protocol/nearname.h"
 
 enum {
-    NAME_BYTES = 48,  /* no argument has a longer name */
     SHOWN_BYTES = 64, /* of a name in a message */
     WHERE_BYTES = 96,
     LIST_DEPTH = 32, /* of a list that was sent as text */
@@ -21,23 +21,6 @@ struct table {
 };
 
 /* ---- names ---- */
-
-/* Returns the length; 0 if it is too long to be a name. */
-static size_t fold(struct str name, char out_folded[NAME_BYTES])
-{
-    size_t len = 0;
-
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.ptr[i];
-
-        if (c == '_' || c == '-')
-            continue;
-        if (len == NAME_BYTES)
-            return 0;
-        out_folded[len++] = c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-    }
-    return len;
-}
 
 static const struct catalog_argument *find_exactly(const struct table *table, struct str name)
 {
@@ -60,46 +43,30 @@ static bool is_called(const struct catalog_argument *argument, struct str folded
 static const struct catalog_argument *find(const struct table *table, struct str name)
 {
     const struct catalog_argument *found = find_exactly(table, name);
-    char text[NAME_BYTES];
+    char text[NEARNAME_BYTES];
     struct str folded = {text, 0};
 
     if (found != NULL)
         return found;
-    folded.len = fold(name, text);
+    folded.len = nearname_fold(name, text);
     for (size_t i = 0; i < table->count && folded.len > 0; i++)
         if (is_called(&table->rows[i], folded))
             return &table->rows[i];
     return NULL;
 }
 
-/* A name that could be meant: a third of it wrong, or a part of it. SIZE_MAX: not this one. */
-static size_t likeness(struct str given, struct str known)
-{
-    size_t far = str_distance(given, known);
-
-    if (far <= (given.len > known.len ? given.len : known.len) / 3)
-        return far;
-    if (given.len < 3 || known.len < 3)
-        return SIZE_MAX;
-    if (str_starts_with(known, given) || str_starts_with(given, known))
-        return NAME_BYTES + far;
-    return str_find(known, given) != SIZE_MAX || str_find(given, known) != SIZE_MAX
-               ? 2 * NAME_BYTES + far
-               : SIZE_MAX;
-}
-
 static const struct catalog_argument *find_nearest(const struct table *table, struct str name)
 {
     const struct catalog_argument *nearest = NULL;
     size_t best = SIZE_MAX;
-    char text[NAME_BYTES];
-    struct str folded = {text, fold(name, text)};
+    char text[NEARNAME_BYTES];
+    struct str folded = {text, nearname_fold(name, text)};
 
     for (size_t i = 0; i < table->count && folded.len > 0; i++) {
         const struct catalog_argument *row = &table->rows[i];
 
         for (size_t j = 0; j <= row->alias_count; j++) {
-            size_t far = likeness(folded, j == 0 ? row->folded : row->aliases[j - 1]);
+            size_t far = nearname_distance(folded, j == 0 ? row->folded : row->aliases[j - 1]);
 
             if (far < best) {
                 best = far;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "protocol/catalog.h"
 
+#include "protocol/nearname.h"
+
 enum { NAME_SHOWN_BYTES = 64 };
 
 const struct catalog_tool *catalog_find_any(struct str name)
@@ -46,13 +48,42 @@ static const char *option_of(enum catalog_group group)
     return "";
 }
 
-int catalog_refuse(struct str name, int code, struct err *err)
+static const struct catalog_tool *find_nearest(struct str name, catalog_offers_fn *offers,
+                                               void *data)
+{
+    const struct catalog_tool *nearest = NULL;
+    size_t best = SIZE_MAX;
+    char text[NEARNAME_BYTES];
+    struct str folded = {text, nearname_fold(name, text)};
+
+    for (size_t i = 0; i < catalog_tool_count && folded.len > 0; i++) {
+        const struct catalog_tool *tool = &catalog_tools[i];
+        char known[NEARNAME_BYTES];
+        size_t far =
+            nearname_distance(folded, (struct str){known, nearname_fold(tool->name, known)});
+
+        if (far >= best || tool->is_internal || !offers(data, tool))
+            continue;
+        best = far;
+        nearest = tool;
+    }
+    return nearest;
+}
+
+int catalog_refuse(struct str name, catalog_offers_fn *offers, void *data, int code,
+                   struct err *err)
 {
     const struct catalog_tool *tool = catalog_find(name);
+    const struct catalog_tool *nearest;
     struct str shown = str_slice(name, 0, NAME_SHOWN_BYTES);
 
-    if (tool == NULL)
-        return err_set_field(err, code, "name", "unknown tool \"%.*s\"", STR_ARG(shown));
+    if (tool == NULL) {
+        nearest = find_nearest(name, offers, data);
+        if (nearest == NULL)
+            return err_set_field(err, code, "name", "unknown tool \"%.*s\"", STR_ARG(shown));
+        return err_set_field(err, code, "name", "unknown tool \"%.*s\"; did you mean %.*s?",
+                             STR_ARG(shown), STR_ARG(nearest->name));
+    }
     return err_set_field(
         err, code, "name",
         "%.*s is not offered%s; the user can start this server with %s ask or "

@@ -115,10 +115,12 @@ const struct catalog_tool *catalog_find(struct str name);
 const struct catalog_tool *catalog_find_any(struct str name);
 
 /*
- * Why a tool that is not offered cannot be called: there is none of that name, or the user did not
- * open its group.
+ * Why a tool that is not offered cannot be called: there is none of that name, and perhaps another
+ * is meant that is offered, or the user did not open its group.
  */
-int catalog_refuse(struct str name, int code, struct err *err);
+typedef bool catalog_offers_fn(void *data, const struct catalog_tool *tool);
+int catalog_refuse(struct str name, catalog_offers_fn *offers, void *data, int code,
+                   struct err *err);
 
 /* "filesystemRead", … */
 const char *catalog_group_name(enum catalog_group group);

@@ -342,7 +342,7 @@ void calls_begin(struct calls *calls, const struct gateway_call *given)
     int r;
 
     if (tool == NULL || !calls->config.offers(calls->config.data, tool)) {
-        catalog_refuse(given->name, ERR_NOT_FOUND, &err);
+        catalog_refuse(given->name, calls->config.offers, calls->config.data, ERR_NOT_FOUND, &err);
         if (tool != NULL)
             note_not_offered(calls, tool);
         refuse(calls, given, "refused", &err);

@@ -760,6 +760,37 @@ static void results_fit_their_schemas(void **state)
     assert_int_equal(catalog_listings[TOOL_GET_FILE_TREE].output.len, 0);
 }
 
+/* Only what reads. */
+static bool offers(void *data, const struct catalog_tool *tool)
+{
+    (void)data;
+    return tool->group == CATALOG_FILESYSTEM_READ;
+}
+
+static void an_unknown_tool_is_refused_with_the_nearest_that_is_offered(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *words;
+    } cases[] = {
+        {"readFile", "unknown tool \"readFile\"; did you mean read_file?"},
+        {"Read", "unknown tool \"Read\"; did you mean read_file?"},
+        {"search", "unknown tool \"search\"; did you mean search_files?"},
+        {"delete_file", "unknown tool \"delete_file\""},
+        {"run_command", "unknown tool \"run_command\""},
+        {"", "unknown tool \"\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct err err = ERR_INIT;
+
+        assert_int_equal(catalog_refuse(str_from(cases[i].name), offers, NULL, ERR_NOT_FOUND, &err),
+                         ERR_NOT_FOUND);
+        assert_string_equal(err.message, cases[i].words);
+    }
+}
+
 TEST_MAIN(cmocka_unit_test(ids_are_places_in_the_table),
           cmocka_unit_test(each_tool_is_found_by_its_whole_name),
           cmocka_unit_test(each_tool_that_can_be_called_has_its_group),
@@ -774,4 +805,5 @@ TEST_MAIN(cmocka_unit_test(ids_are_places_in_the_table),
           cmocka_unit_test(bad_arguments_are_refused_by_name),
           cmocka_unit_test(sixty_four_edits_fit_in_a_call),
           cmocka_unit_test(search_for_nothing_says_which_fields_there_are),
-          cmocka_unit_test(results_fit_their_schemas))
+          cmocka_unit_test(results_fit_their_schemas),
+          cmocka_unit_test(an_unknown_tool_is_refused_with_the_nearest_that_is_offered))
