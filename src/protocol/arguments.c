@@ -252,6 +252,44 @@ static int push_items(struct builder *builder, const struct catalog_argument *ar
     return r;
 }
 
+static bool has_type(enum catalog_type type, const struct json_value *value)
+{
+    switch (type) {
+    case CATALOG_STRING:
+        return value->type == JSON_STRING;
+    case CATALOG_INTEGER:
+        return value->type == JSON_INT || value->type == JSON_NUMBER;
+    case CATALOG_BOOLEAN:
+        return value->type == JSON_BOOL;
+    case CATALOG_ARRAY:
+        return value->type == JSON_ARRAY;
+    case CATALOG_OTHER:
+        break;
+    }
+    return true;
+}
+
+/* The schema's refusal would be about an argument that was not given by this name. */
+static int check_alias(const struct catalog_argument *argument, struct str name,
+                       const struct json_value *value, const char *where, struct err *err)
+{
+    static const char *const types[] = {[CATALOG_STRING] = "a string",
+                                        [CATALOG_INTEGER] = "an integer",
+                                        [CATALOG_BOOLEAN] = "a boolean",
+                                        [CATALOG_ARRAY] = "a list",
+                                        [CATALOG_OTHER] = ""};
+    char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];
+    char text[NEARNAME_BYTES];
+
+    if (has_type(argument->type, value) ||
+        str_eq(argument->folded, (struct str){text, nearname_fold(name, text)}))
+        return 0;
+    printable_cut(name, PRINTABLE_LINE, shown, SHOWN_BYTES);
+    return err_set_field(err, ERR_SCHEMA_MISMATCH, shown,
+                         "%s%s: another name of %.*s, which must be %s", where, shown,
+                         STR_ARG(argument->name), types[argument->type]);
+}
+
 /* Adds a member to the object that begins at `start`, unless it counts as missing. */
 static int push_member(struct builder *builder, size_t start,
                        const struct catalog_argument *argument, const struct json_value *key,
@@ -263,6 +301,9 @@ static int push_member(struct builder *builder, size_t start,
     int r = convert(builder->arena, argument, key + 1, &room, &value);
 
     if (r < 0 || value == NULL)
+        return r;
+    r = check_alias(argument, json_str(key), value, where, err);
+    if (r < 0)
         return r;
     if (before != NULL) {
         char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];

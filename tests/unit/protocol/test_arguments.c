@@ -146,6 +146,9 @@ static void unknown_names_are_refused_with_the_nearest(void **state)
                    "filePth: unknown; did you mean filePath?");
     assert_refused(TOOL_SEARCH_FILES, "{\"context_line_count\":1}", "context_line_count",
                    "context_line_count: unknown; did you mean contextLines?");
+    /* Not in the words of an argument that was never sent. */
+    assert_refused(TOOL_SEARCH_FILES, "{\"query\":\"a\",\"regex\":true}", "regex",
+                   "regex: another name of pattern, which must be a string");
     assert_refused(TOOL_READ_FILE, "{\"zzz\":1}", "zzz",
                    "zzz: unknown; the arguments are filePath, startLine, maxLines, endLine, tail, "
                    "lineNumbers, startColumn, startPage");
