@@ -124,7 +124,7 @@ int change_read(const struct tool_call *call, size_t index, struct buf *out,
     if (r < 0)
         return change_refuse(err, r, given, &why);
     if (about.type == AUTHORITY_DIRECTORY)
-        return change_fail(err, ERR_NOT_REGULAR_FILE, given, "is a directory");
+        return change_fail(err, ERR_NOT_REGULAR_FILE, given, "is a directory; use list_files");
     r = change_check_size(call, given, about.size, err);
     if (r < 0)
         return r;

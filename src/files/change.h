@@ -46,7 +46,8 @@ int change_encode(const struct tool_call *call, size_t index, enum encoding enco
  * and previews end with them.
  */
 /* write.c */
-int change_refuse_write(struct err *err, int code, struct str given, const struct err *why);
+int change_refuse_write(const struct tool_call *call, size_t index, int code, const struct err *why,
+                        struct err *err);
 int change_refuse_directory(struct err *err, int code, struct str given, const struct err *why);
 /* What append_file appends: its argument in the encoding of the file. */
 struct change_appended {

@@ -209,7 +209,6 @@ static int write_listing(struct tool_call *call, const struct listing *listing, 
 
 int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
 {
-    int64_t most = tool_int(call, STR("maxResults"), LIST_RESULTS);
     struct listing listing = {
         .call = call, .with_files = true, .with_directories = true, .with_sizes = true};
     struct str type;
@@ -227,9 +226,7 @@ int tool_list_files(struct tool_call *call, struct buf *out, struct err *err)
         listing.with_directories = !str_eq(type, STR("file"));
     }
     (void)json_get_bool(call->arguments, STR("withSizes"), &listing.with_sizes);
-    shortlist_init(&listing.entries, most < 1                  ? 1
-                                     : most > LIST_MAX_RESULTS ? LIST_MAX_RESULTS
-                                                               : (size_t)most);
+    shortlist_init(&listing.entries, tool_max_results(call, LIST_RESULTS, LIST_MAX_RESULTS));
     r = read_directory(&listing, err);
     if (r == 0) {
         shortlist_sort(&listing.entries);

@@ -82,7 +82,7 @@ static int explain(const struct tool_call *call, int code, const struct err *why
         return authority_stat(call->box->config.files, tool_name(call, DESTINATION), &target,
                               NULL) == 0 &&
                        target.type == AUTHORITY_OTHER
-                   ? change_refuse_write(err, code, change_given(call, DESTINATION), why)
+                   ? change_refuse_write(call, DESTINATION, code, why, err)
                    : change_refuse(err, code, change_given(call, SOURCE), why);
     default:
         return change_refuse(err, code, change_given(call, SOURCE), why);

@@ -482,8 +482,7 @@ static int run(struct search *search, struct buf *out, struct err *err)
         .heeds_ignore_files = true,
         .context_lines =
             (unsigned)between(0, tool_int(call, STR("contextLines"), 0), SEARCH_MAX_CONTEXT),
-        .max_results =
-            (size_t)between(1, tool_int(call, STR("maxResults"), RESULTS), SEARCH_MAX_RESULTS),
+        .max_results = tool_max_results(call, RESULTS, SEARCH_MAX_RESULTS),
         .max_counted = config->max_matches,
         .progress = report,
         .progress_data = search,

@@ -132,5 +132,5 @@ int tool_save_download(struct tool_call *call, struct buf *out, struct err *err)
     if (r == 0)
         return change_end(call, fields, array_size(fields), out);
     change_give_up(call);
-    return change_refuse_write(err, r, change_given(call, 0), &why);
+    return change_refuse_write(call, 0, r, &why, err);
 }

@@ -14,6 +14,13 @@ int64_t tool_int(const struct tool_call *call, struct str key, int64_t fallback)
     return number;
 }
 
+size_t tool_max_results(const struct tool_call *call, size_t fallback, size_t most)
+{
+    int64_t number = tool_int(call, STR("maxResults"), 0);
+
+    return number < 1 ? fallback : (uint64_t)number > most ? most : (size_t)number;
+}
+
 void tool_report(const struct tool_call *call, uint64_t done, uint64_t total, const char *what)
 {
     if (call->progress != NULL)

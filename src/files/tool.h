@@ -120,6 +120,9 @@ static inline struct str tool_name(const struct tool_call *call, size_t index)
 /* An integer argument that fits the schema (3, 3.0 and 3e0 are equal), clamped to an int64_t. */
 int64_t tool_int(const struct tool_call *call, struct str key, int64_t fallback);
 
+/* `maxResults`: the default also for one below 1, by which agents mean that they set none. */
+size_t tool_max_results(const struct tool_call *call, size_t fallback, size_t most);
+
 /*
  * The folder of a name, and in *name what follows the folder's path; a relative name is in the
  * first. NULL: an absolute name in none of them.

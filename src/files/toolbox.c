@@ -263,6 +263,14 @@ const char *tool_denial(const struct toolbox *box, struct str given)
     return patterns_verdict(folder->denied, folder->allowed, path_view(&name));
 }
 
+static bool is_directory(const struct toolbox *box, struct str given)
+{
+    struct authority_stat about;
+
+    return authority_stat(box->config.names, tool_plain_name(box, given), &about, NULL) == 0 &&
+           about.type == AUTHORITY_DIRECTORY;
+}
+
 /* Puts the authority's refusal into the client's terms, with advice. */
 static int explain(const struct toolbox *box, struct err *err, int code, struct str given,
                    bool is_running)
@@ -301,7 +309,10 @@ static int explain(const struct toolbox *box, struct err *err, int code, struct 
                                         : "%s: a symbolic link in its path leads outside the root",
                              name);
     case ERR_NOT_REGULAR_FILE:
-        return err_set_field(err, code, name, "%s is not a regular file", name);
+        return err_set_field(err, code, name,
+                             is_directory(box, given) ? "%s is a directory; use list_files"
+                                                      : "%s is not a regular file",
+                             name);
     case ERR_NOT_A_DIRECTORY:
         return err_set_field(err, code, name,
                              "%s is not a directory, or one of its parents is a file", name);
@@ -543,6 +554,9 @@ static int add_argument(struct tool_call *call, const struct catalog_resource *r
 
     if (!json_get_str(object, key, &given) && given.ptr == NULL)
         return 0;
+    /* Empty is the root, which is no file. */
+    if (given.len == 0 && str_eq(key, STR("filePath")))
+        return err_set_field(err, ERR_SCHEMA_MISMATCH, key.ptr, "%s must not be empty", key.ptr);
     return add_resource(call, rule, given, err);
 }
 

@@ -14,9 +14,17 @@ static int end_with_path(const struct tool_call *call, enum encoding encoding, s
     return change_end(call, fields, encoding == ENCODING_UTF_8 ? 1 : 2, out);
 }
 
-int change_refuse_write(struct err *err, int code, struct str given, const struct err *why)
+int change_refuse_write(const struct tool_call *call, size_t index, int code, const struct err *why,
+                        struct err *err)
 {
-    if (code == ERR_NOT_REGULAR_FILE || code == ERR_ROOT_PROTECTED)
+    const struct tool_resource *resource = &call->resources[index];
+    struct str given = change_given(call, index);
+
+    if (code == ERR_ROOT_PROTECTED ||
+        (code == ERR_NOT_REGULAR_FILE && resource->about.type == AUTHORITY_DIRECTORY))
+        return change_fail(err, code, given,
+                           "is a directory: give the path of the file to create in it");
+    if (code == ERR_NOT_REGULAR_FILE)
         return change_fail(err, code, given, "is not a writable file");
     if (code == ERR_NOT_A_DIRECTORY)
         return change_fail(err, code, given, "one of its parents is a file, not a directory");
@@ -37,7 +45,7 @@ static int end_write(const struct tool_call *call, int result, enum encoding enc
     if (result == 0)
         return end_with_path(call, encoding, out);
     change_give_up(call);
-    return change_refuse_write(err, result, change_given(call, 0), why);
+    return change_refuse_write(call, 0, result, why, err);
 }
 
 int tool_write_file(struct tool_call *call, struct buf *out, struct err *err)

@@ -52,20 +52,19 @@ static void present_done(struct present *present)
 static int look(struct preview *preview, struct present *present, struct err *err)
 {
     const struct tool_call *call = preview->call;
-    struct str given = change_given(call, 0);
     struct change_source source = {.encoding = ENCODING_UTF_8};
     struct err why = ERR_INIT;
     int r;
 
     if (call->resources[0].is_root)
-        return change_refuse_write(err, ERR_ROOT_PROTECTED, given, &why);
+        return change_refuse_write(call, 0, ERR_ROOT_PROTECTED, &why, err);
     r = authority_stat(call->box->config.files, tool_name(call, 0), &present->about, &why);
     if (r == ERR_NOT_FOUND)
         return 0;
     if (r == 0 && present->about.type != AUTHORITY_FILE)
         r = ERR_NOT_REGULAR_FILE;
     if (r < 0)
-        return change_refuse_write(err, r, given, &why);
+        return change_refuse_write(call, 0, r, &why, err);
     present->exists = true;
     buf_init(&present->text, (size_t)call->box->config.max_file_bytes);
     r = change_read(call, 0, &present->text, &source, &present->why_not);

@@ -165,7 +165,7 @@ static void binaries_and_others_are_refused(void **state)
     assert_contains(edit_error(bench, "neither", "c", "b"), "binary");
     assert_contains(edit_error(bench, "damaged", "c", "b"), "is UTF-8 with bytes in it");
     assert_contains(edit_error(bench, "half", "a", "b"), "not valid utf-16le");
-    assert_contains(edit_error(bench, "d", "c", "b"), "is a directory");
+    assert_contains(edit_error(bench, "d", "c", "b"), "d: is a directory; use list_files");
     assert_contains(edit_error(bench, "missing", "c", "b"), "missing: not found");
 }
 

@@ -523,8 +523,9 @@ static void what_is_no_file_is_refused_without_waiting(void **state)
     assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"pipe\"}"),
                     "pipe is not a regular file");
     assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"dir\"}"),
-                    "dir is not a regular file");
-    assert_true(bench_is_error(bench_result(bench, "read_file", "{\"filePath\":\"\"}")));
+                    "dir is a directory; use list_files");
+    assert_str(bench_error(bench, "read_file", "{\"filePath\":\"\"}"),
+               "filePath must not be empty");
     assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"none\"}"), "none: not found");
     assert_contains(bench_error(bench, "read_file", "{\"filePath\":\"none/deeper\"}"),
                     "none/deeper: not found");

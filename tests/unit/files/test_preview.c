@@ -462,7 +462,7 @@ static void what_would_fail_fails_with_the_same_words(void **state)
         {"edit_files", "{\"edits\":[{\"filePath\":\"a\",\"oldString\":\"one\",\"newString\":\"\"},"
                        "{\"filePath\":\"a\",\"oldString\":\"one\",\"newString\":\"\"}]}"},
         {"write_file", "{\"filePath\":\"d\",\"content\":\"x\"}"},
-        {"write_file", "{\"filePath\":\"\",\"content\":\"x\"}"},
+        {"write_file", "{\"filePath\":\".\",\"content\":\"x\"}"},
         {"write_file", "{\"filePath\":\"a\",\"content\":\"12345678901\"}"},
         {"append_file", "{\"filePath\":\"a\",\"content\":\"12345678\"}"},
         {"append_file", "{\"filePath\":\"d\",\"content\":\"x\"}"},

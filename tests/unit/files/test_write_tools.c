@@ -53,9 +53,9 @@ static void a_directory_is_not_written_over(void **state)
     plant_dir(bench, "d");
     plant(bench, "f", "file");
     assert_contains(bench_error(bench, "write_file", "{\"filePath\":\"d\",\"content\":\"\"}"),
-                    "d: is not a writable file");
+                    "d: is a directory: give the path of the file to create in it");
     assert_contains(bench_error(bench, "write_file", "{\"filePath\":\".\",\"content\":\"\"}"),
-                    "is not a writable file");
+                    ".: is a directory: give the path of the file");
     assert_contains(bench_error(bench, "write_file", "{\"filePath\":\"f/x\",\"content\":\"\"}"),
                     "f/x");
     assert_file(bench, "f", "file");
