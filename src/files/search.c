@@ -440,6 +440,19 @@ static void write_skipped(const struct search *search, struct json_writer *w,
     json_end_object(w);
 }
 
+/* A text with what only a regular expression needs. */
+static bool looks_like_regex(struct str text)
+{
+    static const struct str signs[] = {STR_LITERAL("|"),   STR_LITERAL(".*"),  STR_LITERAL(".+"),
+                                       STR_LITERAL("\\b"), STR_LITERAL("\\d"), STR_LITERAL("\\s"),
+                                       STR_LITERAL("\\w"), STR_LITERAL("\\("), STR_LITERAL("\\.")};
+
+    for (size_t i = 0; i < array_size(signs); i++)
+        if (str_find(text, signs[i]) != SIZE_MAX)
+            return true;
+    return false;
+}
+
 static int write_result(struct search *search, const struct search_result *result, struct buf *out)
 {
     struct json_writer w;
@@ -459,6 +472,10 @@ static int write_result(struct search *search, const struct search_result *resul
     json_put_int(&w, STR("totalMatches"), (int64_t)result->total);
     if (result->is_total_a_minimum)
         json_put_bool(&w, STR("totalIsMinimum"), true);
+    if (result->total == 0 && search->text.ptr != NULL && !search->is_regex &&
+        looks_like_regex(search->text))
+        json_put_str(&w, STR("hint"),
+                     STR("query is literal text; use pattern for a regular expression"));
     write_skipped(search, &w, result);
     json_end_object(&w);
     return json_writer_finish(&w);

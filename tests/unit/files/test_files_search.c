@@ -99,6 +99,19 @@ static void a_single_file_can_be_searched(void **state)
     assert_str(found(bench, "{\"query\":\"two\",\"dirPath\":\"src/a.c\"}"), "src/a.c");
 }
 
+static void literal_text_like_a_regular_expression_gets_a_hint(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "a", "one|two\nthree\n");
+    assert_str(str_member(bench_call(bench, "search_files", "{\"query\":\"one|three\"}"), "hint"),
+               "query is literal text; use pattern for a regular expression");
+    assert_true(has_member(bench_call(bench, "search_files", "{\"query\":\"\\\\bone\"}"), "hint"));
+    assert_false(has_member(bench_call(bench, "search_files", "{\"query\":\"one|t\"}"), "hint"));
+    assert_false(has_member(bench_call(bench, "search_files", "{\"query\":\"four\"}"), "hint"));
+    assert_false(has_member(bench_call(bench, "search_files", "{\"pattern\":\"x|y\"}"), "hint"));
+}
+
 static void either_argument_or_both(void **state)
 {
     struct bench *bench = *state;
@@ -401,4 +414,6 @@ TEST_MAIN(BENCH_TEST(text_is_found_as_it_is),
           BENCH_TEST(what_a_tree_leaves_out_is_not_searched),
           BENCH_TEST(results_are_the_first_in_order_and_all_are_counted),
           BENCH_TEST(a_glob_that_is_none_is_an_error_that_shows_it),
-          BENCH_TEST(denied_names_are_not_found), BENCH_TEST(names_can_be_left_out_of_a_search))
+          BENCH_TEST(denied_names_are_not_found),
+          BENCH_TEST(literal_text_like_a_regular_expression_gets_a_hint),
+          BENCH_TEST(names_can_be_left_out_of_a_search))
