@@ -5,8 +5,13 @@
 #include <string.h>
 
 #include "authority/names/path.h"
+#include "files/visible.h"
 
-enum { MAX_ENTRIES = 10000 }; /* of the directory, to look at */
+enum {
+    MAX_ENTRIES = 10000, /* of the directory, to look at */
+    MAX_WALKED = 2000,   /* of the folder, to find the same name elsewhere */
+    MAX_NAMESAKES = 3,
+};
 
 struct looking {
     char wanted[NAME_MAX + 1]; /* in lower case */
@@ -59,6 +64,58 @@ static void split_at_missing(const struct tool_call *call, struct str missing,
             about.type != AUTHORITY_DIRECTORY));
 }
 
+/* ---- the same name elsewhere ---- */
+
+struct namesakes {
+    struct str wanted;
+    struct str start; /* of the walk: in front of each name */
+    size_t count;
+    char words[NEAREST_WORDS_BYTES - 1]; /* a question mark follows */
+    size_t len;
+};
+
+static int note_namesake(void *data, const struct authority_entry *entry)
+{
+    struct namesakes *namesakes = data;
+    struct str component = visible_last(entry->name);
+    __attribute__((uninitialized)) struct path_name path;
+    char shown[TOOL_SHOWN_BYTES];
+
+    if (!visible_in_tree(component, entry->type))
+        return AUTHORITY_WALK_SKIP;
+    if (!str_eq(component, namesakes->wanted) ||
+        path_join(namesakes->start, entry->name, &path) < 0)
+        return 0;
+    if (++namesakes->count <= MAX_NAMESAKES && namesakes->len < sizeof(namesakes->words))
+        namesakes->len += (size_t)snprintf(
+            namesakes->words + namesakes->len, sizeof(namesakes->words) - namesakes->len, "%s%s",
+            namesakes->count == 1 ? "did you mean " : " or ", tool_show(path_view(&path), shown));
+    return 0;
+}
+
+/* "did you mean src/main.c or lib/main.c?", if there are few. */
+static bool explain_namesakes(const struct tool_call *call, struct str missing,
+                              char out_words[NEAREST_WORDS_BYTES])
+{
+    const struct authority_walk_options options = {
+        .max_entries = MAX_WALKED, .is_breadth_first = true, .cancel = call->cancel};
+    const struct tool_folder *folder;
+    struct namesakes namesakes = {.wanted = visible_last(missing)};
+
+    /* Who may change files by mode need not be allowed to list them. */
+    folder = tool_folder_of(call->box, &missing);
+    if (call->tool->group != CATALOG_FILESYSTEM_READ || folder == NULL)
+        return false;
+    namesakes.start = folder == &call->box->folders[0] ? STR_EMPTY : str_from(folder->root_path);
+    (void)authority_walk(call->box->config.files, namesakes.start, &options, note_namesake,
+                         &namesakes, NULL);
+    if (namesakes.count == 0 || namesakes.count > MAX_NAMESAKES ||
+        namesakes.len >= sizeof(namesakes.words))
+        return false;
+    snprintf(out_words, NEAREST_WORDS_BYTES, "%s?", namesakes.words);
+    return true;
+}
+
 bool nearest_explain(const struct tool_call *call, struct str missing,
                      char out_words[NEAREST_WORDS_BYTES])
 {
@@ -71,6 +128,8 @@ bool nearest_explain(const struct tool_call *call, struct str missing,
 
     if (!call->may_suggest || missing.len == 0)
         return false;
+    if (explain_namesakes(call, missing, out_words))
+        return true;
     split_at_missing(call, missing, &there, &component);
     looking.wanted_len = fold(component, looking.wanted);
     (void)authority_list(call->box->config.files, there, &options, look, &looking, NULL);

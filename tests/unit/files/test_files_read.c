@@ -514,6 +514,39 @@ static void media_over_the_limit_is_refused_with_size_and_limit(void **state)
 
 /* ---- what is no file, or not ours ---- */
 
+static void a_missing_name_is_found_in_another_directory(void **state)
+{
+    static const char *const denied[] = {"denied/**", NULL};
+    struct bench *bench = *state;
+
+    plant_dir(bench, "src");
+    plant_dir(bench, "src/deep");
+    plant_dir(bench, "denied");
+    plant_dir(bench, "node_modules");
+    plant(bench, "main.h", "");
+    plant(bench, "src/deep/main.c", "");
+    plant(bench, "denied/main.c", "");
+    plant(bench, "node_modules/main.c", "");
+    bench_reopen(bench, (struct toolbox_config){.may_write = true}, denied);
+    assert_str(bench_error(bench, "read_file", "{\"filePath\":\"main.c\"}"),
+               "main.c: not found; did you mean src/deep/main.c?");
+    plant(bench, "src/main.c", "");
+    assert_str(bench_error(bench, "read_file", "{\"filePath\":\"main.c\"}"),
+               "main.c: not found; did you mean src/main.c or src/deep/main.c?");
+    plant(bench, "src/a", "");
+    assert_str(bench_error(bench, "read_file", "{\"filePath\":\"lib/a\"}"),
+               "lib/a: not found; did you mean src/a?");
+    for (char dir[] = "0"; dir[0] < '3'; dir[0]++) {
+        char name[] = "0/a";
+
+        name[0] = dir[0];
+        plant_dir(bench, dir);
+        plant(bench, name, "");
+    }
+    assert_str(bench_error(bench, "read_file", "{\"filePath\":\"lib/a\"}"),
+               "lib/a: not found; the nearest that exists is the root");
+}
+
 static void what_is_no_file_is_refused_without_waiting(void **state)
 {
     struct bench *bench = *state;
@@ -658,6 +691,7 @@ TEST_MAIN(
     BENCH_TEST(a_binary_file_is_refused_with_its_size), BENCH_TEST(images_come_as_image_blocks),
     BENCH_TEST(a_pdf_comes_as_a_resource_with_its_address),
     BENCH_TEST(media_over_the_limit_is_refused_with_size_and_limit),
+    BENCH_TEST(a_missing_name_is_found_in_another_directory),
     BENCH_TEST(what_is_no_file_is_refused_without_waiting), BENCH_TEST(nothing_outside_can_be_read),
     BENCH_TEST(a_link_inside_is_followed), BENCH_TEST(denied_names_cannot_be_read_by_any_way),
     BENCH_TEST(a_file_that_became_a_link_since_is_refused),
