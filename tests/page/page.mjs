@@ -458,6 +458,35 @@ const cases = {
     await scene.end();
   },
 
+  async "a dialog does not keep a question from being answered, and closes with its page"() {
+    const scene = await all("dialogs");
+    const dialog = scene.page.getByRole("dialog");
+    const ask = (dirPath) => scene.page.evaluate((path) => void fetch("/api/call", { method: "POST", headers: { "X-Gatehouse-Request": "1", "Content-Type": "application/json" }, body: JSON.stringify({ name: "create_directory", arguments: { dirPath: path } }) }), dirPath);
+    await scene.go("/files");
+    await scene.click("New file");
+    await dialog.getByRole("textbox").fill("half typed");
+    for (const [path, answer] of [["first", "Allow once"], ["second", "Deny"]]) {
+      await ask(path);
+      await scene.page.locator(".question").waitFor();
+      await scene.page.screenshot({ path: `${pictures}/dialog-question.png` });
+      await scene.click(answer);
+      await scene.page.locator(".question").waitFor({ state: "detached" });
+    }
+    assert.ok(existsSync(`${scene.folder}/first`) && !existsSync(`${scene.folder}/second`));
+    assert.equal(await dialog.getByRole("textbox").inputValue(), "half typed");
+    await ask("third");
+    await scene.page.locator("dialog .question").waitFor();
+    await scene.go("/activity");
+    await dialog.waitFor({ state: "detached" });
+    await scene.click("Allow once"); // on the page again
+    await scene.page.locator(".question").waitFor({ state: "detached" });
+    await scene.page.locator(".entry").first().click();
+    await dialog.waitFor();
+    await scene.page.goBack();
+    await dialog.waitFor({ state: "detached" });
+    await scene.end();
+  },
+
   async "a question in two tabs is answered once"() {
     const scene = await all("tabs");
     const second = await scene.context.newPage();

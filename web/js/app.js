@@ -6,7 +6,7 @@ import { agents } from "./agents.js";
 import { audit } from "./audit.js";
 import { consent, isConsent } from "./consent.js";
 import { copies } from "./copies.js";
-import { h, keepingFocus, toast } from "./dom.js";
+import { closeDialogs, command, h, keepingFocus, toast } from "./dom.js";
 import { files } from "./files.js";
 import { home, questionCard } from "./home.js";
 import { rules } from "./rules.js";
@@ -172,6 +172,7 @@ watch((what) => {
   }
 });
 addEventListener("hashchange", () => {
+  closeDialogs();
   draw();
   main.focus({ preventScroll: true });
   scrollTo(0, 0);

@@ -68,6 +68,28 @@ export function copyButton(text, label = "Copy") {
 
 export const command = (text) => h("div", { class: "command" }, h("code", {}, text), copyButton(text));
 
+// A question of an agent must not wait behind a dialog, where nobody can click it: the topmost one has the questions.
+const questions = document.getElementById("questions");
+function placeQuestions() {
+  const top = [...document.querySelectorAll("dialog[open]")].at(-1);
+  if (top) top.append(questions);
+  else document.getElementById("main").before(questions);
+}
+
+function open(dialog) {
+  document.body.append(dialog);
+  dialog.showModal();
+  placeQuestions();
+  dialog.addEventListener("close", () => {
+    placeQuestions();
+    dialog.remove();
+  });
+}
+
+export function closeDialogs() {
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+}
+
 // Asks for one line of text; null when the user gives up.
 export function ask(title, value = "", verb = "OK") {
   return new Promise((resolve) => {
@@ -79,9 +101,8 @@ export function ask(title, value = "", verb = "OK") {
         h("div", { class: "row" },
           h("button", { class: "primary" }, verb),
           h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"))));
-    dialog.addEventListener("close", () => { dialog.remove(); resolve(null); });
-    document.body.append(dialog);
-    dialog.showModal();
+    dialog.addEventListener("close", () => resolve(null));
+    open(dialog);
     input.select();
   });
 }
@@ -94,9 +115,8 @@ export function sure(title, text, verb) {
         h("div", { class: "row" },
           h("button", { type: "button", autofocus: true, onclick: () => dialog.close() }, "Cancel"),
           h("button", { class: "danger" }, verb))));
-    dialog.addEventListener("close", () => { dialog.remove(); resolve(false); });
-    document.body.append(dialog);
-    dialog.showModal();
+    dialog.addEventListener("close", () => resolve(false));
+    open(dialog);
   });
 }
 
@@ -106,10 +126,8 @@ export function sheet(title, ...content) {
     h("div", { class: "inside" },
       h("div", { class: "row apart" }, h("h2", { class: "mono" }, title), h("button", { class: "small", onclick: () => dialog.close() }, "Close")),
       ...content));
-  dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("click", ({ target }) => target.closest("a") && dialog.close());
-  document.body.append(dialog);
-  dialog.showModal();
+  open(dialog);
 }
 
 // A list could not be loaded.
