@@ -231,7 +231,7 @@ int tool_permission_resources(struct tool_call *call,
     for (size_t i = 0; i < call->resource_count && r == 0; i++)
         r = add_resource(&all, i);
     if (r == 0 && call->resource_count == 0)
-        r = add_folders(&all, group == CATALOG_FILESYSTEM_WRITE);
+        r = add_folders(&all, group == CATALOG_FILESYSTEM_WRITE && !call->has_no_effect);
     if (r < 0)
         return err_set_plain(err, r);
     *out_resources = all.items;

@@ -51,6 +51,8 @@ struct tool_call {
      * decision, it would say what exists.
      */
     struct err failure;
+    /* undo_changes, when it was prepared: there is nothing to undo, and it undoes nothing. */
+    bool has_no_effect;
     /* Errors may tell what exists beside a missing name: no question or rule let the call run. */
     bool may_suggest;
     /* While it runs: */

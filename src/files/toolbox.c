@@ -620,6 +620,15 @@ int tool_prepare(struct toolbox *box, const struct catalog_tool *tool,
     call->may_suggest = true;
     arena_init(&call->arena, TOOL_CALL_MAX_BYTES);
     r = add_resources(call, cancel, err);
+    if (r == 0 && tool->id == TOOL_UNDO_CHANGES) {
+        r = tool_take_turn(box, cancel);
+        if (r < 0)
+            err_set_plain(err, r);
+        else {
+            call->has_no_effect = undo_is_empty(box->undo);
+            tool_leave_turn(box);
+        }
+    }
     if (r < 0) {
         tool_free(call);
         return r;

@@ -573,6 +573,15 @@ const cases = {
     await scene.end();
   },
 
+  async "with nothing to undo, Undo says so and asks nobody"() {
+    const scene = await all("nothing");
+    await scene.go("/files");
+    await scene.click("Undo");
+    await scene.see("Nothing to undo");
+    assert.equal(await scene.page.locator(".question").count(), 0);
+    await scene.end();
+  },
+
   async "an agent's key is shown once, works, asks here, and is revoked"() {
     const scene = await all("agents");
     await scene.go("/agents");

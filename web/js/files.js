@@ -68,9 +68,9 @@ export function files(main) {
 
   async function change(name, args, done, show) {
     try {
-      await toolObject(name, args);
+      const answer = await toolObject(name, args);
       show?.(); // before it is said to be done, so that no button of another file is left
-      toast(done);
+      toast(answer.undone?.length === 0 ? "Nothing to undo" : done);
       again();
     } catch (problem) {
       toast(problem.message);

@@ -440,7 +440,10 @@ int tool_undo_changes(struct tool_call *call, struct buf *out, struct err *err)
     json_begin_object(&w);
     json_key(&w, STR("undone"));
     json_begin_array(&w);
-    r = take_back(log, is_all ? UINT64_MAX : (uint64_t)count, call->cancel, &report);
+    /* Nobody was asked about a change that came after it was prepared. */
+    r = call->has_no_effect
+            ? 0
+            : take_back(log, is_all ? UINT64_MAX : (uint64_t)count, call->cancel, &report);
     json_end_array(&w);
     json_put_int(&w, STR("remaining"), (int64_t)undo_remaining(log));
     if (report.told > UNDO_MAX_TOLD)

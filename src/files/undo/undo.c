@@ -51,6 +51,11 @@ size_t undo_remaining(const struct undo_log *log)
     return log->change_count - log->lost_count;
 }
 
+bool undo_is_empty(const struct undo_log *log)
+{
+    return log->change_count == 0;
+}
+
 uint64_t undo_state(const struct undo_log *log)
 {
     /* Each change that comes counts in the first, and all that go in the second. */

@@ -113,6 +113,8 @@ int undo_tell(const struct undo_log *log, uint64_t count, undo_tell_fn *visit, v
 const char *undo_why_not(const struct undo_log *log);
 /* Changes that can still be undone. */
 size_t undo_remaining(const struct undo_log *log);
+/* No change is known, also none that can no longer be undone. */
+bool undo_is_empty(const struct undo_log *log);
 /* A number that differs after each change that was added or removed. */
 uint64_t undo_state(const struct undo_log *log);
 /* Changes that were dropped because they were too old. */

@@ -119,6 +119,20 @@ static void changes_are_undone_newest_first(void **state)
     (void)bench_error(bench, "undo_changes", "{\"count\":0}");
 }
 
+/* Its user was not asked about that change. */
+static void an_undo_prepared_before_any_change_undoes_none(void **state)
+{
+    struct bench *bench = *state;
+    struct tool_call *call = bench_prepare(bench, "undo_changes", "{}");
+
+    assert_non_null(call);
+    call_write(bench, "f", "1");
+    bench_object(bench, bench_run(bench, call));
+    assert_file(bench, "f", "1");
+    undo_all(bench);
+    assert_false(is_there(bench, "f"));
+}
+
 static void calls_that_failed_leave_nothing_to_undo(void **state)
 {
     struct bench *bench = *state;
@@ -643,6 +657,7 @@ static void a_full_disk_loses_nothing(void **state)
 }
 
 TEST_MAIN(CHANGE_TEST(every_kind_of_change_is_undone), CHANGE_TEST(changes_are_undone_newest_first),
+          CHANGE_TEST(an_undo_prepared_before_any_change_undoes_none),
           CHANGE_TEST(calls_that_failed_leave_nothing_to_undo),
           CHANGE_TEST(a_file_that_somebody_changed_is_skipped),
           CHANGE_TEST(what_somebody_changed_between_two_of_ours_comes_back),
