@@ -323,9 +323,15 @@ const cases = {
     await scene.see("Connect a machine");
     const other = await browser.newContext();
     const page = await other.newPage();
+    page.setDefaultTimeout(PATIENCE);
     assert.equal((await page.goto(scene.login)).status(), 403);
-    await page.goto(scene.url);
+    await page.getByRole("alert").getByText("was used before or has expired").waitFor();
+    await page.locator(".login .command", { hasText: "gatehouse user login-link" }).getByRole("button", { name: "Copy" }).waitFor();
+    await page.screenshot({ path: `${pictures}/link-used.png` });
+    await page.reload();
     await page.getByText("Open the login link").waitFor();
+    assert.equal(await page.getByRole("alert").count(), 0);
+    await page.locator(".login .command", { hasText: "gatehouse user login-link" }).getByRole("button", { name: "Copy" }).waitFor();
     for (const path of ["/api/state", "/api/events", "/api/agents"]) assert.equal((await page.request.get(scene.url + path)).status(), 401);
     await other.close();
     // The cookie alone changes nothing: a form of another site would bring it, too.

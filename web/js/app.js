@@ -115,8 +115,12 @@ function passwordForm() {
     h("label", { class: "field" }, h("span", {}, "Name"), name),
     h("label", { class: "field" }, h("span", {}, "Password"), password),
     problem, button,
-    h("p", { class: "quiet" }, "Forgotten? ", h("code", {}, "gatehouse user login-link NAME"), " on the server prints a link that signs in once."));
+    h("p", { class: "quiet" }, "No password, or forgotten? ", h("code", {}, "gatehouse user login-link NAME"), " on the server prints a link that signs in once."));
 }
+
+// The server sends a browser here whose login link is no good any more.
+const isLinkUsed = location.hash === "#/used-link";
+if (isLinkUsed) history.replaceState(null, "", "#/");
 
 async function signIn() {
   nav.replaceChildren();
@@ -124,8 +128,12 @@ async function signIn() {
   const { passwords } = await get("/api/sign-in").catch(() => ({ passwords: false }));
   main.replaceChildren(h("section", { class: "card login" },
     h("h1", {}, "Sign in"),
-    passwords ? passwordForm()
-      : h("p", {}, "Open the login link that Gatehouse printed in its terminal. It works once; this prints another one: ", h("code", {}, "gatehouse user login-link"))));
+    isLinkUsed && h("p", { role: "alert", class: "problem" }, "This login link was used before or has expired."),
+    (isLinkUsed || !passwords) && [
+      h("p", {}, isLinkUsed ? "Run this where Gatehouse runs, and open the link that it prints:"
+        : "Open the login link that Gatehouse printed in its terminal. It works once; this prints another one:"),
+      command("gatehouse user login-link")],
+    passwords && passwordForm()));
   main.querySelector("input")?.focus();
   // The link may be opened in another tab, and then this one goes on.
   document.addEventListener("visibilitychange", () => {

@@ -16,7 +16,7 @@ enum {
     ARENA_BYTES = 256 << 10,
 };
 
-static void answer_text(struct exchange *exchange, int status, struct str text)
+static void answer_with(struct exchange *exchange, int status, struct str type, struct str text)
 {
     static const struct http_field fields[] = {
         {STR_LITERAL("Cache-Control"), STR_LITERAL("no-store")},
@@ -25,7 +25,7 @@ static void answer_text(struct exchange *exchange, int status, struct str text)
     };
 
     exchange_answer(exchange, &(struct http_answer){.status = status,
-                                                    .type = STR("text/plain; charset=utf-8"),
+                                                    .type = type,
                                                     .fields = fields,
                                                     .field_count = array_size(fields),
                                                     .parts = &text,
@@ -98,9 +98,12 @@ static void answer_signin(const struct signin *signin, int result)
                                               .fields = fields + 1,
                                               .field_count = array_size(fields) - 1});
     else if (result == ERR_UNAUTHORIZED && signin->is_link)
-        answer_text(signin->exchange, 403,
-                    STR("This login link was used before or has expired. For another one, run "
-                        "`gatehouse user login-link`.\n"));
+        /* A browser goes on to the page that asks to sign in; it knows this address. */
+        answer_with(
+            signin->exchange, 403, STR("text/html; charset=utf-8"),
+            STR("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=/#/used-link\">"
+                "<title>Gatehouse</title>\n<p>This login link was used before or has "
+                "expired. For another one, run `gatehouse user login-link`.\n"));
     else if (result == ERR_UNAUTHORIZED)
         logins_refuse(signin->exchange, result, "Wrong name or password.",
                       (struct http_field){STR_EMPTY, STR_EMPTY});
@@ -166,7 +169,7 @@ void logins_enter(struct logins *logins, struct exchange *exchange)
 
     /* Something that only looks at links must not use it up. */
     if (request->method == HTTP_METHOD_HEAD) {
-        answer_text(exchange, 200, STR_EMPTY);
+        answer_with(exchange, 200, STR("text/plain; charset=utf-8"), STR_EMPTY);
         return;
     }
     signin = new_signin(logins, exchange);
