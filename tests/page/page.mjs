@@ -786,13 +786,17 @@ const cases = {
     await scene.page.screenshot({ path: `${pictures}/audit-narrow.png` });
     const what = await rows.first().locator("td.cut").boundingBox();
     assert.ok(what.width > 250, `"What" is ${what.width} px wide`);
+    await scene.page.setViewportSize({ width: 900, height: 800 });
+    await scene.page.screenshot({ path: `${pictures}/audit-wide.png` });
+    const heights = await rows.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+    assert.ok(heights.every((height) => height < 45), `rows are ${heights} px high`); // one line each
     await scene.page.setViewportSize({ width: 1180, height: 800 });
     await scene.page.getByLabel("Search the audit trail").fill("CART");
     await rows.filter({ hasText: "missing.txt" }).waitFor({ state: "detached" });
     await rows.filter({ hasText: "write_file" }).click();
     const sheet = scene.page.getByRole("dialog");
     await sheet.locator(".added", { hasText: "total = 1" }).waitFor();
-    await sheet.getByText("the user, who was asked").waitFor();
+    await sheet.getByText("you", { exact: true }).waitFor();
     await sheet.getByText("allow once").waitFor();
     assert.doesNotMatch(await sheet.innerText(), /hunter2/);
     await scene.page.screenshot({ path: `${pictures}/audit-details.png` });

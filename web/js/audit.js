@@ -8,8 +8,8 @@ const TIMES = { "Any time": 0, "Last hour": 3600e3, "Last day": 86400e3, "Last w
 const wish = { text: "", tool: "", outcome: "", time: "Any time" };
 
 const DECISIONS = {
-  mode: "the machine's settings", "allow-rule": "an allow rule", "deny-rule": "a deny rule", "session-rule": "an answer for the session",
-  user: "the user, who was asked", nobody: "nobody answered", protected: "always protected", malformed: "malformed",
+  mode: "settings", "allow-rule": "allow rule", "deny-rule": "deny rule", "session-rule": "you, for the session",
+  user: "you", nobody: "nobody", protected: "protected", malformed: "malformed",
 };
 const ANSWERS = {
   allowOnce: "allow once", allowForSession: "allow for the session", allowFolderForSession: "allow this folder for the session",
@@ -37,10 +37,10 @@ function show(call) {
 function row(call) {
   return h("tr", { class: "clickable", onclick: () => show(call) },
     h("td", { class: "quiet tight", title: new Date(call.at).toLocaleString() }, ago(Date.parse(call.at))),
-    h("td", { class: "wide" }, call.client ?? ""),
+    h("td", { class: "wide tight", title: call.client }, call.client ?? ""),
     h("td", { class: "mono tight" }, h("button", { class: "link" }, call.tool ?? "")),
     h("td", { class: "mono cut" }, call.where ? `${call.what ?? ""} → ${call.where}` : call.what ?? ""),
-    h("td", { class: "quiet wide" }, decided(call)),
+    h("td", { class: "quiet wide tight" }, decided(call)),
     h("td", { class: "right tight" }, auditChip(call.outcome)));
 }
 
