@@ -846,13 +846,27 @@ const cases = {
     await scene.go("/rules");
     const rows = scene.page.locator("tbody tr");
     await rows.filter({ hasText: "ls" }).waitFor();
-    await rows.filter({ hasText: "rm <b>all</b>" }).getByText("on the machine").waitFor();
-    await scene.page.screenshot({ path: `${pictures}/rules.png` });
+    await rows.filter({ hasText: "rm <b>all</b>" }).waitFor();
+    await scene.see("on the machine itself");
+    // The command that is shown does what the page may not.
+    const revoking = await rows.locator(".command code").textContent();
+    await rows.getByRole("button", { name: "Copy" }).waitFor();
+    for (const width of [390, 1180]) {
+      await scene.page.setViewportSize({ width, height: 800 });
+      await scene.page.screenshot({ path: `${pictures}/rules-${width}.png` });
+      assert.ok((await scene.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+    }
     await scene.click("Revoke ls");
     await scene.page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await scene.see("Revoked.");
     await rows.filter({ hasText: "ls" }).waitFor({ state: "detached" });
     assert.deepEqual(JSON.parse(readFileSync(`${settings}/settings.json`, "utf8")).resourcePermissions.shell.allow ?? [], []);
+    assert.match(revoking, /^gatehouse rules revoke \w{10}$/);
+    execFileSync(gatehouse, revoking.split(" ").slice(1), { stdio: "ignore" });
+    await scene.page.reload();
+    await scene.see("No rules yet");
+    await scene.page.locator(".command", { hasText: "gatehouse rules add" }).waitFor();
+    await scene.page.screenshot({ path: `${pictures}/rules-none.png` });
     rmSync(settings, { recursive: true });
     await scene.end();
   },

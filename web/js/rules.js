@@ -1,5 +1,5 @@
 // What the machine's user decided for good, and taking it back.
-import { empty, h, sure, toast } from "./dom.js";
+import { command, empty, h, sure, toast } from "./dom.js";
 import { query } from "./api.js";
 import { groupName } from "./home.js";
 import { state } from "./store.js";
@@ -23,19 +23,20 @@ export function rules(main) {
   }
 
   function draw({ rules: all, mayRevokeDeny }) {
-    list.replaceChildren(all.length === 0 ? empty("No rules yet", "Answer a question with “Always allow” or “Always deny”, and it is listed here.")
+    const mayRevoke = (rule) => rule.effect === "allow" || mayRevokeDeny;
+    list.replaceChildren(all.length === 0 ? empty("No rules yet", mayRevokeDeny ? "Answer a question with “Always allow” or “Always deny”, and it is listed here. A command makes rules, too:"
+      : "Answer a question in the machine's terminal with “Always allow” or “Always deny”, and it is listed here. A command makes rules, too:", command("gatehouse rules add --help"))
       : h("table", {},
-          h("thead", {}, h("tr", {}, ["Effect", "Group", "What", "Until", ""].map((title) => h("th", { scope: "col" }, title)))),
-          h("tbody", {}, all.map((rule) => h("tr", {},
+          h("thead", {}, h("tr", {}, ["Effect", "Group", "What", "Until", ""].map((title) => h("th", { scope: "col", class: title === "Until" ? "wide" : "" }, title)))),
+          h("tbody", {}, all.map((rule) => [h("tr", {},
             h("td", { class: "tight" }, h("span", { class: rule.effect === "allow" ? "chip on" : "chip bad" }, rule.effect)),
             h("td", { class: "tight" }, groupName(rule.group)),
             h("td", { class: "mono" }, rule.match, rule.cwd && h("div", { class: "quiet" }, `in ${rule.cwd}`), rule.note && h("div", { class: "quiet" }, rule.note)),
-            h("td", { class: "quiet tight" }, rule.expired ? "expired" : rule.expires ? new Date(rule.expires).toLocaleString() : "always"),
-            h("td", { class: "right tight" }, (rule.effect === "allow" || mayRevokeDeny)
-              ? h("button", { class: "danger small", "aria-label": `Revoke ${rule.match}`, onclick: () => revoke(rule) }, "Revoke")
-              : h("span", { class: "quiet" }, "on the machine")))))),
-      all.some((rule) => rule.effect !== "allow") && !mayRevokeDeny
-        ? h("p", { class: "quiet" }, "Rules that deny are revoked on the machine itself: ", h("code", {}, "gatehouse rules revoke")) : "");
+            h("td", { class: "quiet tight wide" }, rule.expired ? "expired" : rule.expires ? new Date(rule.expires).toLocaleString() : "always"),
+            h("td", { class: "right tight" }, mayRevoke(rule) &&
+              h("button", { class: "danger small", "aria-label": `Revoke ${rule.match}`, onclick: () => revoke(rule) }, "Revoke"))),
+            !mayRevoke(rule) && h("tr", {}, h("td", { colspan: 5 }, command(`gatehouse rules revoke ${rule.id.slice(0, 10)}`)))]))),
+      all.every(mayRevoke) ? "" : h("p", { class: "quiet" }, "Rules that deny are revoked on the machine itself, with the command below each."));
   }
 
   main.replaceChildren(h("h1", {}, "Rules"),
