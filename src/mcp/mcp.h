@@ -69,6 +69,7 @@ struct mcp_offer {
     const struct catalog_listing *const *tools;
     size_t tool_count;
     bool hides_output_schemas; /* results have no structuredContent */
+    const char *why_no_files;  /* for an agent that calls a file tool; NULL: as for any other */
     const struct mcp_prompt *const *prompts;
     size_t prompt_count;
     void (*release)(void *data); /* may be NULL */

@@ -41,6 +41,14 @@ static bool offers(void *service, const struct catalog_tool *tool)
     return mcp_service_find_tool(service, tool->name) == tool;
 }
 
+static bool is_of_files(struct str name)
+{
+    const struct catalog_tool *tool = catalog_find(name);
+
+    return tool != NULL &&
+           (tool->group == CATALOG_FILESYSTEM_READ || tool->group == CATALOG_FILESYSTEM_WRITE);
+}
+
 static int tools_call(struct mcp_session *session, const struct mcp_envelope *request,
                       struct err *err)
 {
@@ -53,6 +61,9 @@ static int tools_call(struct mcp_session *session, const struct mcp_envelope *re
     if (r < 0)
         return r;
     tool = mcp_service_find_tool(session->service, name);
+    if (tool == NULL && session->service->offer->offer.why_no_files != NULL && is_of_files(name))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "%.*s is not offered: %s",
+                             STR_ARG(name), session->service->offer->offer.why_no_files);
     if (tool == NULL)
         return catalog_refuse(name, offers, session->service, ERR_INVALID_ARGUMENT, err);
     if (arguments == NULL || arguments->type == JSON_NULL)

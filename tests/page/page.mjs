@@ -531,10 +531,18 @@ const cases = {
 
   async "file tools can be switched off and on"() {
     const scene = await all("toggle");
+    const { key } = await scene.page.evaluate(async () => (await fetch("/api/agents", { method: "POST", headers: { "X-Gatehouse-Request": "1", "Content-Type": "application/json" }, body: JSON.stringify({ name: "robot", groups: null, workspace: "", asks: [] }) })).json());
     await scene.page.getByRole("switch").click();
-    await scene.see("File tools are switched off");
+    await scene.see("File tools are switched off; commands, browser stay on");
     await scene.go("/files");
     await scene.see("switched off");
+    // An agent learns who did that, so that it does not send its user to the options of the start.
+    const agent = await fetch(`${scene.url}/mcp`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json", Accept: "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "read_file" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "read_file", arguments: { filePath: "README.md" }, _meta: { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/clientInfo": { name: "robot", version: "1" } } } }),
+    });
+    assert.match(await agent.text(), /your user has switched the file tools off on Gatehouse's page/);
     await scene.go("/");
     await scene.page.getByRole("switch").click();
     await scene.see("Agents may use the file tools");

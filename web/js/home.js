@@ -37,6 +37,7 @@ async function act(button, work) {
 
 function connected(status) {
   const files = status.filesystemEnabled !== false;
+  const others = (status.toolCategories ?? []).filter((one) => one.enabled && one.name !== "filesystem").map((one) => groupName(one.name).toLowerCase()).join(", ");
   return h("section", { class: "card", "aria-label": "Machine" },
     h("div", { class: "state" },
       h("span", { class: "lamp on", role: "img", "aria-label": "connected" }),
@@ -56,7 +57,7 @@ function connected(status) {
               type: "checkbox", role: "switch", checked: files,
               onchange: ({ target }) => act(target, () => post("/instance-ai/filesystem/toggle")),
             }),
-            files ? "Agents may use the file tools" : "File tools are switched off"),
+            files ? "Agents may use the file tools" : `File tools are switched off${others && `; ${others} stay on`}`),
           h("div", { class: "row" }, reportButton(), h("button", {
             class: "small",
             onclick: async ({ target }) => {

@@ -20,6 +20,8 @@ enum {
     SWEEP_STEP_DOORS = 64,
 };
 
+#define FILES_ARE_OFF "your user has switched the file tools off on Gatehouse's page"
+
 static struct str key_of(const int64_t *id)
 {
     return (struct str){(const char *)id, sizeof(*id)};
@@ -66,9 +68,12 @@ static int offer_machine(const struct agent_door *door, struct mcp_offer *out_of
     struct toolset *set = hub_tools(hub, door->agent.user, &groups);
     size_t count = set != NULL ? set->count : 0;
     struct offered *offered = calloc(1, sizeof(*offered) + count * sizeof(offered->tools[0]));
+    bool files_are_off;
 
     if (offered == NULL)
         return ERR_NO_MEMORY;
+    files_are_off =
+        set != NULL && (groups & TOOLSET_FILES) == 0 && (door->agent.groups & TOOLSET_FILES) != 0;
     groups &= door->agent.groups;
     offered->set = set != NULL ? toolset_ref(set) : NULL;
     for (size_t i = 0; i < count; i++)
@@ -76,6 +81,7 @@ static int offer_machine(const struct agent_door *door, struct mcp_offer *out_of
             offered->tools[offered->count++] = &set->tools[i].listing;
     *out_offer = (struct mcp_offer){.tools = offered->tools,
                                     .tool_count = offered->count,
+                                    .why_no_files = files_are_off ? FILES_ARE_OFF : NULL,
                                     .release = release_offer,
                                     .data = offered};
     return 0;
