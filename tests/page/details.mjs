@@ -256,16 +256,17 @@ export const details = ({ Scene, all, gatehouse, pictures, PATIENCE }) => ({
     const now = Math.floor(Date.now() / 60000) * 60000 + 30000;
     const call = (id, minutes, outcome, ms) => ({ id: String(id), at: now - minutes * 60000, agent: "robot", tool: "read_file", what: "a", outcome, ms });
     await scene.page.clock.setFixedTime(now);
-    await scene.page.route("**/api/calls", (route) => route.fulfill({ json: { calls: [call(1, 45, "ok", 9), call(2, 10, "ok", 5), call(3, 10, "error", 7000), call(4, 10, "ok", 5), call(5, 2, "denied", 1)] } }));
+    await scene.page.route("**/api/calls", (route) => route.fulfill({ json: { calls: [call(1, 45, "ok", 9), call(2, 10, "ok", 5), call(3, 10, "error", 7000), call(4, 10, "ok", 5), call(5, 2, "denied", 1),
+      { ...call(6, 1, "ok", 5), agent: "this page" }] } }));
     await scene.go("/activity");
-    await scene.see("5 calls");
-    for (const words of ["4 calls in the last 30 minutes, at most 3 a minute", "Half of the calls took at most 5 ms, 95 of 100 at most 7.0 s", "3 done, 1 denied, 1 failed"])
+    await scene.see("6 calls");
+    for (const words of ["4 calls of agents in the last 30 minutes, at most 3 a minute", "Half of the calls took at most 5 ms, 95 of 100 at most 7.0 s", "4 done, 1 denied, 1 failed"])
       await scene.page.getByRole("img", { name: words, exact: true }).waitFor();
-    const chart = scene.page.getByRole("img", { name: /^4 calls/ });
+    const chart = scene.page.getByRole("img", { name: /^4 calls of agents/ });
     const heights = await chart.locator("rect").evaluateAll((bars) => bars.map((bar) => [bar.getAttribute("class"), Number(bar.getAttribute("height"))]).filter(([, height]) => height > 0));
     assert.deepEqual(heights.map(([kind]) => kind), ["", "bad", "bad"]);
     assert.ok(Math.abs(heights[0][1] - 2 * heights[1][1]) < 0.01 && heights[1][1] === heights[2][1], String(heights));
-    await scene.see("60 % done");
+    await scene.see("66 % done");
     await scene.page.screenshot({ path: `${pictures}/charts.png` });
     await scene.end();
   },

@@ -592,6 +592,10 @@ const cases = {
     await scene.go("/files");
     await scene.click("Undo");
     await scene.see("Nothing to undo");
+    // What the page did for itself is no agent's doing.
+    await scene.go("/");
+    await scene.see("this page: ");
+    await scene.page.getByRole("img", { name: /^0 calls of agents/ }).waitFor();
     assert.equal(await scene.page.locator(".question").count(), 0);
     await scene.end();
   },

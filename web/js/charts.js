@@ -27,11 +27,14 @@ function bar(kind, at, from, to) {
   return svg("rect", { class: kind, x: at * 10 + 1, width: 8, y: 59 - to * 54, height: Math.max(0, (to - from) * 54), rx: 1.5 });
 }
 
-export function callsChart(calls) {
-  const minutes = perMinute(calls);
+// What the page itself asks for, to show files, is no activity of an agent.
+export const PAGE = "this page";
+
+export function callsChart(all) {
+  const minutes = perMinute(all.filter((call) => call.agent !== PAGE));
   const total = minutes.reduce((sum, each) => sum + each.length, 0);
   const top = Math.max(4, ...minutes.map((each) => each.length));
-  return frame("Calls, last 30 minutes", total.toLocaleString(), `${total} calls in the last ${MINUTES} minutes, at most ${Math.max(...minutes.map((each) => each.length))} a minute`,
+  return frame("Agents' calls, last 30 minutes", total.toLocaleString(), `${total} calls of agents in the last ${MINUTES} minutes, at most ${Math.max(...minutes.map((each) => each.length))} a minute`,
     ...minutes.flatMap((each, at) => {
       const good = each.filter((call) => !isBad(call)).length / top;
       return each.length === 0 ? [] : [bar("", at, 0, good), bar("bad", at, good, each.length / top)];

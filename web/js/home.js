@@ -1,6 +1,6 @@
 // The first page: the machine, what it is asked, what happened last.
 import { reportButton } from "./audit.js";
-import { callsChart } from "./charts.js";
+import { callsChart, PAGE } from "./charts.js";
 import { ago, clock, command, diff, empty, h, keepingFocus, sure, toast } from "./dom.js";
 import { post } from "./api.js";
 import { connectDaemon, looksByItself, state, wishToLook } from "./store.js";
@@ -145,7 +145,7 @@ export function questionCard(question) {
       },
     }, CHOICES[option] ?? option)));
   return h("section", { class: "card question", "aria-label": "Question" },
-    h("div", { class: "row apart" }, h("h2", {}, `${question.agent === "this page" ? "This page" : question.agent ?? "An agent"} asks: ${groupName(question.toolGroup)}`),
+    h("div", { class: "row apart" }, h("h2", {}, `${question.agent === PAGE ? "This page" : question.agent ?? "An agent"} asks: ${groupName(question.toolGroup)}`),
       h("span", { class: "quiet" }, h("span", { class: "wide" }, clock(question.askedAt), " · "), countdown(question.leftMs))),
     text && h("p", { class: "lines" }, text),
     h("div", { class: "resource" }, question.resource),
@@ -166,7 +166,7 @@ function recent() {
     last.length === 0 ? empty("Nothing yet", "Try a tool, or give an agent a key.")
       : h("table", { class: "trail" }, h("tbody", {}, last.map((call) => h("tr", { title: call.agent },
           h("td", { class: "quiet tight" }, clock(call.at)), h("td", { class: "mono tight" }, call.tool),
-          h("td", { class: "mono quiet cut" }, call.what ?? ""), h("td", { class: "right tight" }, outcomeChip(call)))))));
+          h("td", { class: "mono quiet cut" }, call.agent === PAGE && "this page: ", call.what ?? ""), h("td", { class: "right tight" }, outcomeChip(call)))))));
 }
 
 function nextSteps() {
