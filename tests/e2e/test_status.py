@@ -151,6 +151,7 @@ class Status(unittest.TestCase):
             self.assertEqual(
                 self.ask().stdout,
                 "'gatehouse up' is running; its page is http://127.0.0.1:7654.\n"
+                "For another browser: gatehouse user login-link\n"
                 "Connected to http://127.0.0.1:7654 since 2026-03-01T12:00:00.123Z.\n"
                 "Folder: /srv/work\n"
                 "Ctrl-C in its terminal stops it, and so does 'gatehouse down'.\n")
@@ -158,7 +159,7 @@ class Status(unittest.TestCase):
             second = subprocess.run([GATEHOUSE, "up", "--port", "7654", self.runtime], env=self.environment(), text=True,
                                     stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
             self.assertEqual((second.returncode, second.stdout), (1, ""))
-            for words in ("already running at http://127.0.0.1:7654, for '/srv/work'", "gatehouse down",
+            for words in ("already running at http://127.0.0.1:7654, for '/srv/work'", "gatehouse down", "gatehouse status",
                           "leave out --port"):
                 self.assertIn(words, second.stderr)
 

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -130,6 +131,11 @@ class SeveralFolders(unittest.TestCase):
             result = self.run_it("up", f"home/../{folder}")
             self.assertEqual((result.returncode, result.stdout), (1, ""))
             self.assertIn(f"already running at {up.page}, for '{up.folder}'", result.stderr)
+            self.assertIn("gatehouse status", result.stderr)
+            # Which names the command for a link to just that page.
+            about, = (each for each in self.run_it("status").stdout.split("\n\n") if up.page in each)
+            words = shlex.split(re.search("For another browser: gatehouse (.*)", about)[1])
+            self.assertTrue(self.run_it(*words).stdout.startswith(f"{up.page}/login?token="), words)
 
     def test_down_ends_one_and_returns_when_its_address_is_free(self):
         for _ in range(3):

@@ -10,6 +10,7 @@
 #include "cli/daemonquery.h"
 #include "cli/output.h"
 #include "cli/status.h"
+#include "programs/gatehouse/upplace.h"
 
 enum {
     ANSWER_MAX_BYTES = 64 << 10,
@@ -143,12 +144,25 @@ static int tell_connection(const struct answer *answer, struct buf *out)
     return buf_append_str(out, STR("Not connected; waiting for a page or a token"));
 }
 
+/* Its page asks for a link in a browser that has not been there. */
+static int tell_login(const struct answer *answer, struct buf *out)
+{
+    char state[PATH_MAX];
+    int r = buf_append_str(out, STR("For another browser: gatehouse user "));
+
+    if (r == 0 && upplace_own_state(answer->dir, state))
+        r = tell_three(STR("--state-dir \""), str_from(state), STR("\" "), out);
+    return r == 0 ? buf_append_str(out, STR("login-link\n")) : r;
+}
+
 static int tell_person(const struct answer *answer, struct buf *out)
 {
     int r = is_up(answer) ? tell_three(STR("'gatehouse up' is running; its page is "),
                                        answer->server, STR(".\n"), out)
                           : 0;
 
+    if (r == 0 && is_up(answer))
+        r = tell_login(answer, out);
     if (r == 0)
         r = tell_connection(answer, out);
     if (r == 0)

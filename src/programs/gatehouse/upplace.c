@@ -113,6 +113,19 @@ static int choose_state(const unsigned char *digest, bool is_taken, struct uppla
     return 0;
 }
 
+bool upplace_own_state(struct str folder, char out_state[PATH_MAX])
+{
+    char named[PATH_MAX];
+    char usual[PATH_MAX];
+    unsigned char digest[SHA256_BYTES];
+
+    sha256_of(folder, digest);
+    return (size_t)snprintf(named, sizeof(named), "%.*s", STR_ARG(folder)) == folder.len &&
+           named[0] == '/' && find_state(usual, NULL) == 0 &&
+           name_own_state(usual, named, digest, out_state, NULL) == 0 &&
+           access(out_state, F_OK) == 0;
+}
+
 /* Without an address: the usual one, if nobody has it. */
 static int choose_free(int port, const char *state, struct upplace *place, struct err *err)
 {
@@ -142,8 +155,8 @@ static int refuse_second(void *data, const struct status_up *up)
     if (wish->url != NULL ? !str_eq_c(up->page, wish->url) : !str_eq_c(up->folder, wish->folder))
         return 0;
     return err_set(wish->err, ERR_ALREADY_EXISTS,
-                   "it is already running at %.*s, for '%.*s': use that, or stop it with "
-                   "'gatehouse down'%s",
+                   "it is already running at %.*s, for '%.*s': use that ('gatehouse status' says "
+                   "how another browser gets in), or stop it with 'gatehouse down'%s",
                    STR_ARG(up->page), STR_ARG(up->folder),
                    wish->url != NULL ? ", or leave out --port and --listen" : "");
 }
