@@ -7,6 +7,7 @@ reveal what exists.
 import io
 import itertools
 import json
+import re
 import shutil
 import zipfile
 
@@ -113,7 +114,9 @@ def check(case, root, row, modes, call):
                 case.assertNotIn(NAME, text, about)
         if modes["write"] != "allow" or modes["read"] == "deny" or "write" not in row.needs:
             case.assertEqual(picture(root), before, about)
-        if not allowed:
+        # With nothing to undo it changes nothing, and nobody is asked.
+        is_idle = row.tool == "undo_changes" and modes["read"] == "allow" and re.search(r"undone\W*\[\]", text)
+        if not allowed and not is_idle:
             case.assertFalse(worked, (about, text))
         told[name] = text.replace(name, "{NAME}")
         has_worked = has_worked or worked
