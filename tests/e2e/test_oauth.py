@@ -412,6 +412,8 @@ class Hostile(Scene):
         self.assertNotIn("\u202e", client["client_name"])
         self.assertNotIn("\n", client["client_name"])
         self.assertLess(len(client["client_name"]), 104)
+        # As the page itself is called in questions.
+        self.assertEqual(self.register(client_name=" This page ")["client_name"], "An app without a name")
 
     def test_a_flood_of_registrations_is_stopped(self):
         body = json.dumps({"redirect_uris": [BACK]})

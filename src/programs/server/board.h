@@ -12,6 +12,9 @@
 #include "net/http/exchange.h"
 #include "programs/server/machinequestion.h"
 
+/* Who asks and calls when a user tries tools on the page: no agent may have this name. */
+#define BOARD_PAGE "this page"
+
 enum {
     BOARD_MAX_USERS = 65536,
     BOARD_MAX_CALLS = 10000,  /* of a user; older ones are forgotten */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/printable.h"
+#include "programs/server/board.h"
 #include "programs/server/oauth_internal.h"
 
 enum {
@@ -286,7 +287,9 @@ static bool read_client(const struct json_value *body, struct exchange *exchange
     json_get_str(body, STR("client_name"), &given);
     printable_cut(str_trim(given), PRINTABLE_LINE, name, MAX_NAME_BYTES);
     snprintf(out_client->name, sizeof(out_client->name), "%s",
-             name[0] != '\0' ? name : "An app without a name");
+             name[0] != '\0' && !str_eq_nocase(str_from(name), STR(BOARD_PAGE))
+                 ? name
+                 : "An app without a name");
     return true;
 }
 

@@ -222,7 +222,7 @@ static void ask(struct page_call *call, const struct machine_question *question)
 {
     struct err err = ERR_INIT;
     int r = call->rounds >= MAX_ROUNDS ? ERR_ASK_UNAVAILABLE
-                                       : board_ask(call->api->board, call->user, STR("this page"),
+                                       : board_ask(call->api->board, call->user, STR(BOARD_PAGE),
                                                    question, on_answered, call, &call->question);
 
     if (r < 0) {
@@ -333,7 +333,7 @@ static void start_call(const struct pageapi *api, int64_t user, struct exchange 
         return;
     }
     exchange_watch(exchange, &gone_events, call);
-    call->shown = board_begin_call(api->board, user, STR("this page"), call->tool, call->arguments);
+    call->shown = board_begin_call(api->board, user, STR(BOARD_PAGE), call->tool, call->arguments);
     board_allow_stop(api->board, call->shown, on_stop, call);
     send_call(call, STR_EMPTY);
 }
