@@ -134,6 +134,12 @@ static struct str end_of(struct str printed)
     return printed;
 }
 
+int hint_find_named(const struct shell_sandbox *sandbox, struct str command, struct buf *out)
+{
+    return sandbox->is_hidden != NULL && sandbox->hides_sensitive ? hint_at_secrets(command, out)
+                                                                  : 0;
+}
+
 int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct buf *out)
 {
     if (sandbox->is_hidden == NULL)

@@ -16,4 +16,7 @@
  */
 int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct buf *out);
 
+/* The same for a command that did not fail, but names a file that it sees empty. */
+int hint_find_named(const struct shell_sandbox *sandbox, struct str command, struct buf *out);
+
 #endif

@@ -156,8 +156,8 @@ enum { SIGNAL_NAME_BYTES = 16 };
 const char *signal_name(int signum, char out_name[SIGNAL_NAME_BYTES]);
 /* Writes the members exitCode and, if a signal ended it, signal. */
 void write_end(struct json_writer *writer, struct starter_end end);
-/* The hint of hint.h, if the command failed and there is one. */
+/* The hint of hint.h, if there is one. */
 int write_hint(struct json_writer *writer, const struct shell *shell, struct starter_end end,
-               struct str printed);
+               struct str command, struct str printed);
 
 #endif

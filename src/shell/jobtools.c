@@ -36,7 +36,9 @@ static int write_output(struct json_writer *w, const struct shell_call *call, st
     if (window.dropped > 0)
         json_put_int(w, STR("droppedBytes"), (int64_t)window.dropped);
     *out_has_more = window.is_cut;
-    return has_ended(job) ? write_hint(w, call->shell, job->end, buf_view(&text)) : 0;
+    return has_ended(job)
+               ? write_hint(w, call->shell, job->end, job->command.whole, buf_view(&text))
+               : 0;
 }
 
 /* True if there is more to read. */

@@ -34,14 +34,16 @@ void write_end(struct json_writer *writer, struct starter_end end)
 }
 
 int write_hint(struct json_writer *writer, const struct shell *shell, struct starter_end end,
-               struct str printed)
+               struct str command, struct str printed)
 {
+    const struct shell_sandbox *sandbox = &shell->config.sandbox;
     cleanup_buf struct buf hint = BUF_INIT(HINT_BYTES);
     int r = 0;
 
-    if (end.error == 0 && (end.is_signal || end.value == 0))
+    if (end.error == 0 && end.is_signal)
         return 0;
-    r = hint_find(&shell->config.sandbox, printed, &hint);
+    r = end.error == 0 && end.value == 0 ? hint_find_named(sandbox, command, &hint)
+                                         : hint_find(sandbox, printed, &hint);
     if (r == 0 && hint.len > 0)
         json_put_str(writer, STR("hint"), buf_view(&hint));
     return r;

@@ -49,7 +49,8 @@ static int write_all(struct json_writer *w, const struct shell_call *call, struc
     write_end(w, end);
     if (call->has_timed_out)
         json_put_bool(w, STR("timedOut"), true);
-    return write_hint(w, call->shell, end, buf_view(errors.len > 0 ? &errors : &output));
+    return write_hint(w, call->shell, end, call->command.whole,
+                      buf_view(errors.len > 0 ? &errors : &output));
 }
 
 static void finish(struct shell_call *call, struct starter_end end)

@@ -173,13 +173,17 @@ class Walls(Commands):
         self.assertEqual(self.answer(hidden, command)["stdout"], "")
         self.assertEqual(self.answer(hidden, "cat app/.env.example app/plain")["stdout"], "needleneedle")
         self.assertIn("--sensitive allow", self.answer(hidden, "echo no key in .env >&2; false")["hint"])
+        self.assertIn("such as .env empty", self.answer(hidden, "wc -c < .env")["hint"])
+        self.assertNotIn("hint", self.answer(hidden, "cat app/plain"))
         # One that a command could reach through another name, or that appears later.
         (self.root / "plain").hardlink_to(self.root / ".env")
         (self.root / "late.pem").write_text("needle")
         self.assertNotIn("needle", self.answer(hidden, "cat plain late.pem")["stdout"])
         self.assertNotEqual(self.answer(hidden, "mv .env moved")["exitCode"], 0)
         shown = self.begin("--sensitive", "allow")
-        self.assertEqual(self.answer(shown, command)["stdout"], "needleneedle")
+        answer = self.answer(shown, command)
+        self.assertEqual(answer["stdout"], "needleneedle")
+        self.assertNotIn("hint", answer)
 
     def test_secrets_settings_and_state_are_not_there(self):
         home = self.room / "home"
