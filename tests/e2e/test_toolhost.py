@@ -114,7 +114,7 @@ class Confinement(Scene):
         sockets = [name for name in names.values() if name.startswith("socket:")]
         self.assertEqual((len(sockets), len(set(sockets))), (3, 2),
                          "one socket, twice, and one to the process that starts gatehouse-media")
-        allowed = re.compile(r"/dev/null$|socket:|pipe:|anon_inode:\[(eventpoll|eventfd)\]|"
+        allowed = re.compile(r"/dev/null$|socket:|pipe:|anon_inode:\[(eventpoll|eventfd|timerfd)\]|"
                              rf"{re.escape(str(self.place))}/(root|state)(/|$)")
         for number, name in names.items():
             if number != 2:
