@@ -280,9 +280,10 @@ static int check_alias(const struct catalog_argument *argument, struct str name,
                                         [CATALOG_OTHER] = ""};
     char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];
     char text[NEARNAME_BYTES];
+    struct str folded = {text, 0};
 
-    if (has_type(argument->type, value) ||
-        str_eq(argument->folded, (struct str){text, nearname_fold(name, text)}))
+    folded.len = nearname_fold(name, text);
+    if (has_type(argument->type, value) || str_eq(argument->folded, folded))
         return 0;
     printable_cut(name, PRINTABLE_LINE, shown, SHOWN_BYTES);
     return err_set_field(err, ERR_SCHEMA_MISMATCH, shown,

@@ -63,12 +63,12 @@ struct option {
 struct option_argument {
     const char *name;
     enum option_type type; /* OPTION_TEXT, _PATH, _DIR or _CHOICE */
-    const char *const *choices;
     bool is_optional;
-    const char *instead; /* the option without which it is needed */
-    bool is_rest;        /* takes all remaining words */
-    bool ends_options;   /* words behind it that begin with a dash are arguments as well */
+    bool is_rest;      /* takes all remaining words */
+    bool ends_options; /* words behind it that begin with a dash are arguments as well */
     bool is_secret;
+    const char *const *choices;
+    const char *instead; /* the option without which it is needed */
     const char *help;
 };
 

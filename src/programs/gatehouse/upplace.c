@@ -113,7 +113,7 @@ static int choose_state(const unsigned char *digest, bool is_taken, struct uppla
     return 0;
 }
 
-bool upplace_own_state(struct str folder, char out_state[PATH_MAX])
+bool upplace_own_state(struct str folder, char out_path[PATH_MAX])
 {
     char named[PATH_MAX];
     char usual[PATH_MAX];
@@ -122,8 +122,7 @@ bool upplace_own_state(struct str folder, char out_state[PATH_MAX])
     sha256_of(folder, digest);
     return (size_t)snprintf(named, sizeof(named), "%.*s", STR_ARG(folder)) == folder.len &&
            named[0] == '/' && find_state(usual, NULL) == 0 &&
-           name_own_state(usual, named, digest, out_state, NULL) == 0 &&
-           access(out_state, F_OK) == 0;
+           name_own_state(usual, named, digest, out_path, NULL) == 0 && access(out_path, F_OK) == 0;
 }
 
 /* Without an address: the usual one, if nobody has it. */

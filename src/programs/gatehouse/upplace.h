@@ -24,6 +24,6 @@ struct upplace {
 int upplace_choose(const struct option_values *values, struct upplace *out_place, struct err *err);
 
 /* Whether the folder has keys and logins of its own, for programs that are told where they are. */
-bool upplace_own_state(struct str folder, char out_state[PATH_MAX]);
+bool upplace_own_state(struct str folder, char out_path[PATH_MAX]);
 
 #endif
