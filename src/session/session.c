@@ -351,8 +351,12 @@ static int open_all(struct session *session, const struct session_config *config
                                                       .is_recorded_elsewhere =
                                                           config->is_recorded_elsewhere,
                                                       .may_be_full = !session->may_write};
-    int r = session_state_open(&state_config, &session->state, err);
+    int r = 0;
 
+    if (config->opened != NULL)
+        session_state_take(config->opened, &session->state);
+    else
+        r = session_state_open(&state_config, &session->state, err);
     if (r == 0 && config->consent != NULL)
         r = open_consent(session, config->consent, err);
     else if (r == 0 && config->takes_rules)

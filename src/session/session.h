@@ -42,15 +42,16 @@ struct session_config {
     size_t folder_count;
     /* Directory for our journal, audit log and undo data; created if missing. */
     const char *state_dir;
-    const char *session;        /* the acting session's id, for the audit log */
-    bool is_recorded_elsewhere; /* keep no audit log here */
-    bool has_tools_elsewhere;   /* create no toolbox here */
-    bool has_staging;           /* files go to and from a browser: see session->staging */
-    const char *staging_dir;    /* then: made by another process; NULL: made here */
-    bool heeds_client_roots;    /* the client may narrow the folders: see session->client_roots */
-    bool searches_sensitive;    /* without consent here: see files/toolbox.h */
-    const char *const *denied;  /* globs, NULL-terminated; or NULL */
-    const char *const *allowed; /* same */
+    struct session_state *opened; /* already, with that directory: taken over; NULL: open it */
+    const char *session;          /* the acting session's id, for the audit log */
+    bool is_recorded_elsewhere;   /* keep no audit log here */
+    bool has_tools_elsewhere;     /* create no toolbox here */
+    bool has_staging;             /* files go to and from a browser: see session->staging */
+    const char *staging_dir;      /* then: made by another process; NULL: made here */
+    bool heeds_client_roots;      /* the client may narrow the folders: see session->client_roots */
+    bool searches_sensitive;      /* without consent here: see files/toolbox.h */
+    const char *const *denied;    /* globs, NULL-terminated; or NULL */
+    const char *const *allowed;   /* same */
     const struct session_consent *consent; /* NULL: another process decides about calls */
     bool takes_rules;                      /* it sends its denials with keeper_set_rules() */
     /* Absolute, NULL-terminated, out of reach for everything; or NULL. */

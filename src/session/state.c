@@ -159,7 +159,7 @@ int session_state_open(const struct session_state_config *config, struct session
 {
     int r;
 
-    *state = (struct session_state){.audit_dir_fd = -1};
+    *state = SESSION_STATE_INIT;
     r = config->state_dir != NULL
             ? session_state_absolute_path(config->state_dir, state->state_path, err)
             : session_state_default_dir(state->state_path, err);
@@ -185,6 +185,12 @@ const char *session_state_flush(struct session_state *state)
                : "cannot write the audit log: changes are refused, and reads are not logged";
 }
 
+void session_state_take(struct session_state *from, struct session_state *out_state)
+{
+    *out_state = *from;
+    *from = SESSION_STATE_INIT;
+}
+
 void session_state_close(struct session_state *state)
 {
     authority_free(state->authority);
@@ -192,5 +198,5 @@ void session_state_close(struct session_state *state)
     ownplaces_free(&state->own);
     if (state->audit_dir_fd >= 0)
         close(state->audit_dir_fd);
-    *state = (struct session_state){.audit_dir_fd = -1};
+    *state = SESSION_STATE_INIT;
 }

@@ -26,6 +26,8 @@ struct session_state {
     struct ownplaces own;      /* of all Gatehouse programs of this user */
 };
 
+#define SESSION_STATE_INIT ((struct session_state){.audit_dir_fd = -1})
+
 struct session_state_config {
     const char *state_dir;         /* created if missing; NULL: session_state_default_dir() */
     bool is_recorded_elsewhere;    /* keep no audit log here */
@@ -42,6 +44,8 @@ struct session_state_config {
 int session_state_open(const struct session_state_config *config, struct session_state *state,
                        struct err *err);
 void session_state_close(struct session_state *state);
+/* `from` is as if closed then. */
+void session_state_take(struct session_state *from, struct session_state *out_state);
 
 /*
  * Flushes the audit log. Returns a message for the user when writing starts to fail and when it

@@ -37,7 +37,7 @@ int folder_check(const char *state_dir, const char *path, struct err *err)
         .source = AUTHORITY_FROM_CORE,
         .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
     };
-    struct session_state state = {.audit_dir_fd = -1};
+    struct session_state state = SESSION_STATE_INIT;
     struct authority_scope *scope = NULL;
     struct err why = ERR_INIT;
     int r = 0;

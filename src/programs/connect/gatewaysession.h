@@ -33,6 +33,7 @@ struct gateway_session_config {
     struct loop *loop;
     const struct log *log;
     const struct connect_choices *choices; /* as agreed to */
+    struct session_state *opened;          /* as in session_config */
     struct noticeboard *board;             /* tells other programs of open questions; or NULL */
     struct question_queue *queue;          /* NULL: the instance asks */
     bool asks_there_too;                   /* besides the queue, at the page of a server of ours */

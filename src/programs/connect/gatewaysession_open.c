@@ -28,6 +28,7 @@ int gateway_session_open_files(struct gateway_session *session, struct err *err)
         .folders = &folder,
         .folder_count = 1,
         .state_dir = choices->state_dir,
+        .opened = session->config.opened,
         .session = session->name,
         .has_tools_elsewhere = true,
         .has_staging = choices->modes.of[CATALOG_BROWSER] != PERMISSION_DENY &&

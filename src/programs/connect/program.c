@@ -351,6 +351,8 @@ static int serve(struct program *program, struct err *err)
     tell_lacks(program);
     if (program->attempt.key.len > 0 || program->attempt.kept.key.len > 0)
         r = program_connect(program, err);
+    else /* a page may connect it much later */
+        session_state_close(&program->state);
     if (r < 0)
         return r;
     program_tell(program);
@@ -381,7 +383,6 @@ static void close_all(struct program *program)
 
 static int work(struct program *program, struct err *err)
 {
-    struct session_state state = {.audit_dir_fd = -1};
     bool is_done = false;
     int r = read_url(program, err);
 
@@ -392,14 +393,13 @@ static int work(struct program *program, struct err *err)
     if (r == 0)
         r = read_authorities(program, err);
     if (r == 0)
-        r = connect_options_read(program->values, &state, &program->choices, err);
+        r = connect_options_read(program->values, &program->state, &program->choices, err);
     if (r == 0) /* it is one of the terms of a session from before */
         r = choose_asker(program, err);
     if (r == 0)
         r = check_shell(program, err);
     if (r == 0)
-        program_look_for_session(program, &state);
-    session_state_close(&state);
+        program_look_for_session(program);
     if (r == 0)
         r = check_agreement(program, err);
     if (r < 0)
@@ -423,12 +423,14 @@ static int run(const struct option_values *values, struct arena *arena, struct e
 {
     struct program program = {.values = values,
                               .authorities = BUF_INIT(TLS_MAX_PEM_BYTES),
+                              .state = SESSION_STATE_INIT,
                               .attempt.kept_lock_fd = -1,
                               .board = NOTICEBOARD_INIT,
                               .asking_socket = ASKING_SOCKET_INIT};
     int r = work(&program, err);
 
     (void)arena;
+    session_state_close(&program.state);
     secret_done(&program.attempt.key);
     secret_done(&program.attempt.kept.key);
     buf_done(&program.authorities);

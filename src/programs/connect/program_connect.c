@@ -222,8 +222,9 @@ void program_terms(const struct program *program, char out_terms[SAVED_SESSION_T
 }
 
 /* Ignores a session that another daemon uses. */
-void program_look_for_session(struct program *program, const struct session_state *state)
+void program_look_for_session(struct program *program)
 {
+    const struct session_state *state = &program->state;
     struct attempt *attempt = &program->attempt;
     cleanup_fd int lock_fd = -1;
     struct saved_session seen = {.dialect = GATEWAY_N8N};
@@ -243,13 +244,13 @@ void program_look_for_session(struct program *program, const struct session_stat
         attempt->kept_lock_fd = steal_fd(&lock_fd);
 }
 
-/* The user or the page must fix this: it is not our failure. */
-static int check_folder(const struct connect_choices *choices, struct err *err)
+/* The session did not start. If that is the folder's fault, the user or the page must fix it. */
+static int blame_folder(const struct connect_choices *choices, int error, struct err *err)
 {
     struct err why = ERR_INIT;
 
     if (folder_check(choices->state_dir, choices->dir, &why) == 0)
-        return 0;
+        return error;
     return err_set(err, ERR_INVALID_PATH, "%s; %s", why.message, choices->dir_advice);
 }
 
@@ -261,6 +262,7 @@ static int begin(struct program *program, const struct connect_choices *choices,
         .loop = program->loop,
         .log = &program->log,
         .choices = &agreed->choices,
+        .opened = program->state.authority != NULL ? &program->state : NULL,
         .board = &program->board,
         .queue = program->asks_here ? program->queue : NULL,
         .asks_there_too = program->console != NULL,
@@ -298,9 +300,6 @@ static int begin(struct program *program, const struct connect_choices *choices,
                   LOG_TEXT("server", attempt->url_text));
     /* It may be there yet, trying to come back to a server that has forgotten it. */
     drop_session(program);
-    r = check_folder(choices, err);
-    if (r < 0)
-        return r;
     attempt->state = ATTEMPT_JOINING;
     agreed->is_from_outside = attempt->is_from_outside;
     agreed->choices = *choices;
@@ -310,9 +309,10 @@ static int begin(struct program *program, const struct connect_choices *choices,
     attempt->kept_lock_fd = -1;
     secret_done(&attempt->key);
     secret_done(&attempt->kept.key);
-    if (r == 0)
-        program_tell(program);
-    return r;
+    if (r < 0)
+        return blame_folder(choices, r, err);
+    program_tell(program);
+    return 0;
 }
 
 /* ---- agreeing ---- */

@@ -71,6 +71,7 @@ struct program {
     struct log log;
     struct loop *loop;
     struct connect_choices choices; /* initial values of each question */
+    struct session_state state;     /* until the first session takes it */
     struct origins origins;
     struct buf authorities; /* PEM, trusted besides the system's */
     bool asks_here;         /* we ask about calls; else the instance does */
@@ -122,7 +123,7 @@ void program_connect_init(struct program *program);
 void program_url_text(const struct httpurl *url, char out_text[PROGRAM_URL_BYTES]);
 
 /* Looks for a saved session for the command line's options. Finding none is no error. */
-void program_look_for_session(struct program *program, const struct session_state *state);
+void program_look_for_session(struct program *program);
 
 /* Connects as the command line says: asks the user, or starts at once. */
 int program_connect(struct program *program, struct err *err);
