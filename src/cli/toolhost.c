@@ -10,6 +10,12 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
                             .max = 65535,
                             .fallback = "3",
                             .help = "the descriptor of the socket to the front"},
+    [TOOLHOST_OPTION_MEDIA_FD] = {.name = "media-fd",
+                                  .type = OPTION_INT,
+                                  .min = 3,
+                                  .max = 65535,
+                                  .help = "the descriptor of the socket to gatehouse-media, which "
+                                          "the front starts when something comes"},
     [TOOLHOST_OPTION_WRITE] = {.name = "write",
                                .letter = 'w',
                                .help = "offer the tools that change files"},

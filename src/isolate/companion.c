@@ -34,9 +34,10 @@ static int own_directory(char out_path[PATH_MAX])
     return 0;
 }
 
-/* socket -1: none. */
-static int set_descriptors(posix_spawn_file_actions_t *actions, int socket, int error_fd)
+/* Sockets as in companion_start_with(); a service has none. */
+static int set_descriptors(posix_spawn_file_actions_t *actions, const int sockets[2], int error_fd)
 {
+    int next = COMPANION_FD;
     int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
 
     if (r == 0)
@@ -44,11 +45,9 @@ static int set_descriptors(posix_spawn_file_actions_t *actions, int socket, int 
     if (r == 0)
         r = posix_spawn_file_actions_adddup2(actions, error_fd, STDERR_FILENO);
     /* Also where it has that number already: then only the closing is taken off it. */
-    if (r == 0 && socket >= 0)
-        r = posix_spawn_file_actions_adddup2(actions, socket, COMPANION_FD);
-    return r == 0 ? posix_spawn_file_actions_addclosefrom_np(actions, socket >= 0 ? COMPANION_FD + 1
-                                                                                  : COMPANION_FD)
-                  : r;
+    for (size_t i = 0; i < 2 && sockets[i] >= 0 && r == 0; i++)
+        r = posix_spawn_file_actions_adddup2(actions, sockets[i], next++);
+    return r == 0 ? posix_spawn_file_actions_addclosefrom_np(actions, next) : r;
 }
 
 /* Our environment without secrets. NULL without memory. */
@@ -86,8 +85,8 @@ static int set_signals(posix_spawnattr_t *attributes, bool is_service)
 }
 
 /* Returns an errno value. Without a socket it is a service. */
-static int spawn_in(const char *directory, const char *name, const char *const *argv, int socket,
-                    int error_fd, pid_t *out_pid)
+static int spawn_in(const char *directory, const char *name, const char *const *argv,
+                    const int sockets[2], int error_fd, pid_t *out_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -102,9 +101,9 @@ static int spawn_in(const char *directory, const char *name, const char *const *
         return ENAMETOOLONG;
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
-    r = set_descriptors(&actions, socket, error_fd);
+    r = set_descriptors(&actions, sockets, error_fd);
     if (r == 0)
-        r = set_signals(&attributes, socket < 0);
+        r = set_signals(&attributes, sockets[0] < 0);
     /* SAFETY: posix_spawn() changes none of the words; its type is older than const. */
     memcpy(&words, &argv, sizeof(words));
     if (r == 0)
@@ -114,16 +113,16 @@ static int spawn_in(const char *directory, const char *name, const char *const *
     return r;
 }
 
-static int spawn(const char *name, const char *libexec, const char *const *argv, int socket,
-                 int error_fd, pid_t *out_pid, struct err *err)
+static int spawn(const char *name, const char *libexec, const char *const *argv,
+                 const int sockets[2], int error_fd, pid_t *out_pid, struct err *err)
 {
     char own[PATH_MAX];
     int r = own_directory(own);
 
     if (r == 0)
-        r = spawn_in(own, name, argv, socket, error_fd, out_pid);
+        r = spawn_in(own, name, argv, sockets, error_fd, out_pid);
     if (r == ENOENT)
-        r = spawn_in(libexec, name, argv, socket, error_fd, out_pid);
+        r = spawn_in(libexec, name, argv, sockets, error_fd, out_pid);
     return r == 0 ? 0
                   : err_set(err, err_from_errno(r), "cannot start %s: %s. Is it installed?", name,
                             err_errno_text(r));
@@ -132,7 +131,21 @@ static int spawn(const char *name, const char *libexec, const char *const *argv,
 int companion_start_service(const char *name, const char *libexec, const char *const *argv,
                             int error_fd, pid_t *out_pid, struct err *err)
 {
-    return spawn(name, libexec, argv, -1, error_fd, out_pid, err);
+    return spawn(name, libexec, argv, (const int[2]){-1, -1}, error_fd, out_pid, err);
+}
+
+int companion_start_with(const char *name, const char *libexec, const char *const *argv,
+                         const int sockets[2], int error_fd, pid_t *out_pid, struct err *err)
+{
+    cleanup_fd int second = -1;
+
+    if (sockets[1] >= 0) {
+        /* The first one may not take its number in the child. */
+        second = fcntl(sockets[1], F_DUPFD_CLOEXEC, COMPANION_SECOND_FD + 1);
+        if (second < 0)
+            return err_set(err, err_from_errno(errno), "%s: %s", name, err_errno_text(errno));
+    }
+    return spawn(name, libexec, argv, (const int[2]){sockets[0], second}, error_fd, out_pid, err);
 }
 
 int companion_start(const char *name, const char *libexec, const char *const *argv, int error_fd,
@@ -148,7 +161,7 @@ int companion_start(const char *name, const char *libexec, const char *const *ar
         return err_set(err, err_from_errno(errno), "%s: %s", name, err_errno_text(errno));
     ours = ends[0];
     theirs = ends[1];
-    r = spawn(name, libexec, argv, theirs, error_fd, &pid, err);
+    r = spawn(name, libexec, argv, (const int[2]){theirs, -1}, error_fd, &pid, err);
     if (r < 0)
         return r;
     *out_companion = (struct companion){.pid = pid, .fd = steal_fd(&ours)};

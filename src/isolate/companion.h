@@ -14,6 +14,7 @@
 
 enum {
     COMPANION_FD = 3, /* the child's end of the socket */
+    COMPANION_SECOND_FD,
     COMPANION_READ_BYTES = 256 << 10
 };
 
@@ -28,6 +29,13 @@ struct companion {
  */
 int companion_start(const char *name, const char *libexec, const char *const *argv, int error_fd,
                     struct companion *out_companion, struct err *err);
+
+/*
+ * The same with sockets that are there already: the child's end of the first one, and of the second
+ * or -1. They stay the caller's.
+ */
+int companion_start_with(const char *name, const char *libexec, const char *const *argv,
+                         const int sockets[2], int error_fd, pid_t *out_pid, struct err *err);
 
 /*
  * Starts a service of ours that outlives us: without a socket, in a session of its own, so that no

@@ -56,37 +56,46 @@ static int live(void *data)
 
     if (confine_close_fds(kept, array_size(kept), NULL) < 0)
         return EXIT_FAILURE;
-    return errand_starter_run(birth->fd, birth->config);
+    return errand_serve(birth->fd, birth->config);
+}
+
+int errand_open(int fd, struct errand **out_errand, struct err *err)
+{
+    struct errand *errand = calloc(1, sizeof(*errand));
+
+    if (errand == NULL || fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0) {
+        int r = errand == NULL
+                    ? err_set_plain(err, ERR_NO_MEMORY)
+                    : err_set(err, err_from_errno(errno), "the socket: %s", err_errno_text(errno));
+
+        free(errand);
+        close(fd);
+        return r;
+    }
+    errand->fd = fd;
+    pthread_mutex_init(&errand->turn, NULL);
+    frames_decoder_init(&errand->decoder, ERRAND_CHUNK_BYTES);
+    *out_errand = errand;
+    return 0;
 }
 
 int errand_start(const struct errand_config *config, struct errand **out_errand, struct err *err)
 {
-    struct errand *errand = calloc(1, sizeof(*errand));
     struct birth birth = {.config = config};
     int ends[2];
     int r;
 
-    if (errand == NULL)
-        return err_set_plain(err, ERR_NO_MEMORY);
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-        r = err_set(err, err_from_errno(errno), "cannot create sockets: %s", err_errno_text(errno));
-        free(errand);
-        return r;
-    }
-    errand->fd = ends[0];
-    pthread_mutex_init(&errand->turn, NULL);
-    frames_decoder_init(&errand->decoder, ERRAND_CHUNK_BYTES);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, err_from_errno(errno), "cannot create sockets: %s",
+                       err_errno_text(errno));
     birth.fd = ends[1];
     r = companion_fork(live, &birth, err);
     close(ends[1]);
-    if (r == 0 && fcntl(errand->fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
-        r = err_set(err, err_from_errno(errno), "the socket: %s", err_errno_text(errno));
     if (r < 0) {
-        errand_free(errand);
+        close(ends[0]);
         return r;
     }
-    *out_errand = errand;
-    return 0;
+    return errand_open(ends[0], out_errand, err);
 }
 
 void errand_free(struct errand *errand)
@@ -213,7 +222,8 @@ static int ask_in_turn(struct errand *errand, unsigned job, struct str body,
     int r;
 
     if (errand->is_lost)
-        return err_set(err, ERR_UNSUPPORTED, "the process that starts helpers has ended");
+        return err_set(err, ERR_UNSUPPORTED,
+                       "the process that starts helpers did not start, or has ended");
     errand->number++;
     frames_write_header(errand->number, (uint8_t)job, body.len, asking->header);
     asking->parts[0] = (struct str){asking->header, sizeof(asking->header)};

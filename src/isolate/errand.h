@@ -43,6 +43,17 @@ enum errand_end {
  * live until the call returns.
  */
 int errand_start(const struct errand_config *config, struct errand **out_errand, struct err *err);
+/*
+ * Without a copy of this process: who has the other end of the stream socket runs errand_serve(),
+ * at the latest when something comes. Takes over `fd`, on failure, too.
+ */
+int errand_open(int fd, struct errand **out_errand, struct err *err);
+/*
+ * The life of the copy: starts the program for each request on `fd`, and returns the exit status
+ * when the other end is closed. A request that comes while another is worked on means that nobody
+ * waits for that any more.
+ */
+int errand_serve(int fd, const struct errand_config *config);
 /* No thread may be asking. */
 void errand_free(struct errand *errand);
 

@@ -14,10 +14,4 @@ enum { ERRAND_DATA = 0x40, ERRAND_END = 0x41 };
 
 enum { ERRAND_CHUNK_BYTES = 64 << 10 };
 
-/*
- * The life of the copy: starts the program for each request on `fd`, and ends when that is closed.
- * A request that comes while another is worked on means that nobody waits for that any more.
- */
-int errand_starter_run(int fd, const struct errand_config *config);
-
 #endif

@@ -278,7 +278,7 @@ static uint32_t number_at(const char *bytes)
     return number;
 }
 
-int errand_starter_run(int fd, const struct errand_config *config)
+int errand_serve(int fd, const struct errand_config *config)
 {
     struct starter *starter = calloc(1, sizeof(*starter));
     char header[FRAMES_HEADER_BYTES];

@@ -13,33 +13,66 @@ struct media_client {
     int64_t time_ms;
 };
 
-int media_client_start(const char *libexec, int error_fd, int64_t time_ms,
-                       struct media_client **out_client, struct err *err)
+static const struct errand_config *set_config(const char *libexec, int error_fd, int64_t time_ms,
+                                              struct errand_config *out_config)
 {
     static const char *const image[] = {"gatehouse-media", "--job", "image", NULL};
     static const char *const document[] = {"gatehouse-media", "--job", "document", NULL};
     static const char *const text[] = {"gatehouse-media", "--job", "text", NULL};
     static const char *const *const jobs[MEDIA_JOB_END] = {
         [MEDIA_JOB_IMAGE] = image, [MEDIA_JOB_DOCUMENT] = document, [MEDIA_JOB_TEXT] = text};
-    const struct errand_config config = {.program = "gatehouse-media",
+
+    *out_config = (struct errand_config){.program = "gatehouse-media",
                                          .libexec = libexec,
                                          .jobs = jobs,
                                          .job_end = MEDIA_JOB_END,
                                          .error_fd = error_fd,
-                                         .time_ms = time_ms != 0 ? time_ms : MEDIA_TIME_MS};
+                                         .time_ms = time_ms};
+    return out_config;
+}
+
+/* `config`: for a copy of this process; NULL: `fd` is the socket. */
+static int start(const struct errand_config *config, int fd, int64_t time_ms,
+                 struct media_client **out_client, struct err *err)
+{
     struct media_client *client = calloc(1, sizeof(*client));
     int r;
 
-    if (client == NULL)
+    if (client == NULL) {
+        cleanup_fd_(&fd);
         return err_set_plain(err, ERR_NO_MEMORY);
-    client->time_ms = config.time_ms;
-    r = errand_start(&config, &client->errand, err);
+    }
+    client->time_ms = time_ms;
+    r = config != NULL ? errand_start(config, &client->errand, err)
+                       : errand_open(fd, &client->errand, err);
     if (r < 0) {
         free(client);
         return r;
     }
     *out_client = client;
     return 0;
+}
+
+int media_client_start(const char *libexec, int error_fd, int64_t time_ms,
+                       struct media_client **out_client, struct err *err)
+{
+    struct errand_config config;
+
+    if (time_ms == 0)
+        time_ms = MEDIA_TIME_MS;
+    return start(set_config(libexec, error_fd, time_ms, &config), -1, time_ms, out_client, err);
+}
+
+int media_client_open(int fd, struct media_client **out_client, struct err *err)
+{
+    return start(NULL, fd, MEDIA_TIME_MS, out_client, err);
+}
+
+int media_serve(int fd, const char *libexec, int error_fd)
+{
+    struct errand_config config;
+
+    return errand_serve(fd, set_config(libexec, error_fd, MEDIA_TIME_MS, &config));
 }
 
 void media_client_free(struct media_client *client)

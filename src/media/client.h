@@ -17,6 +17,10 @@ struct media_client;
  */
 int media_client_start(const char *libexec, int error_fd, int64_t time_ms,
                        struct media_client **out_client, struct err *err);
+/* As errand_open(): at the other end is media_serve(). */
+int media_client_open(int fd, struct media_client **out_client, struct err *err);
+/* As errand_serve(). */
+int media_serve(int fd, const char *libexec, int error_fd);
 /* No thread may be asking. */
 void media_client_free(struct media_client *client);
 /* As errand_is_lost(). */

@@ -16,6 +16,7 @@ import unittest
 sys.dont_write_bytecode = True  # not into the sources
 import daemon_scene
 from daemon_scene import GATEHOUSE, MOMENT, AtTerminal, Daemon, Scene, has_boxes
+from media_scene import noise
 from patience import PATIENCE
 
 SHELL = ("--permission-shell", "allow")
@@ -754,6 +755,23 @@ class Toolhost(Scene):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(MOMENT)
         self.assertNotIn(toolhost, daemon.children())
+
+    def test_the_process_for_images_comes_with_the_first_and_goes_with_the_toolhost(self):
+        (self.root / "a.png").write_bytes(noise(800, 600))
+        server, daemon = self.connect()
+        (toolhost,) = daemon.children()
+        content = self.call(server, "read_file", filePath="a.png")["content"]
+        if "not installed" in json.dumps(content):
+            self.skipTest("libvips is not installed")
+        self.assertEqual(content[0]["mimeType"], "image/jpeg")
+        (media,) = set(daemon.children()) - {toolhost}
+        fd = os.pidfd_open(media)
+        self.addCleanup(os.close, fd)
+        self.call(server, "read_file", filePath="a.png")
+        self.assertEqual(set(daemon.children()), {toolhost, media})
+        os.kill(toolhost, signal.SIGKILL)
+        self.assertTrue(select.select([fd], [], [], PATIENCE)[0])
+        daemon.until("another toolhost")
 
     def test_it_ends_with_the_daemon(self):
         for is_stopped in (False, True):

@@ -30,13 +30,16 @@ from toolhost_front import (
 class Media(Scene):
     def test_an_image_over_the_limit_is_scaled_down(self):
         (self.root / "a.png").write_bytes(noise(800, 600))
-        front = self.start()
-        front.ready()
+        front = self.started(has_media=True)
         result = front.run("read_file", {"filePath": "a.png"}).body
         if "not installed" in json.dumps(result):
             print("skipped: libvips is not installed")
             self.skipTest("not installed")
         self.assertEqual(result["content"][0]["mimeType"], "image/jpeg")
+
+    def test_without_a_socket_for_it_one_is_refused(self):
+        (self.root / "a.png").write_bytes(noise(800, 600))
+        self.assertIn("the limit is", str(self.started().run("read_file", {"filePath": "a.png"}).body))
 
 
 class Start(Scene):
@@ -102,7 +105,7 @@ class Confinement(Scene):
         if os.geteuid() != 0:
             self.skipTest("only root may look at the descriptors of a process that is shut")
         kept, given = os.pipe()
-        front = self.started(pass_fds=(kept, given))
+        front = self.started(pass_fds=(kept, given), has_media=True)
         names = {}
         for path in pathlib.Path(f"/proc/{front.process.pid}/fd").iterdir():
             names[int(path.name)] = os.readlink(path)
@@ -113,7 +116,7 @@ class Confinement(Scene):
         self.assertEqual((names[0], names[1]), ("/dev/null", "/dev/null"))
         sockets = [name for name in names.values() if name.startswith("socket:")]
         self.assertEqual((len(sockets), len(set(sockets))), (3, 2),
-                         "one socket, twice, and one to the process that starts gatehouse-media")
+                         "one socket, twice, and one to gatehouse-media")
         allowed = re.compile(r"/dev/null$|socket:|pipe:|anon_inode:\[(eventpoll|eventfd|timerfd)\]|"
                              rf"{re.escape(str(self.place))}/(root|state)(/|$)")
         for number, name in names.items():

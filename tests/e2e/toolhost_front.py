@@ -35,8 +35,17 @@ def header(call, kind, length):
 class Front:
     """One toolhost, and the other end of its socket."""
 
-    def __init__(self, root, state, *options, pass_fds=()):
+    def __init__(self, root, state, *options, pass_fds=(), has_media=False):
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.media = None
+        if has_media:
+            media, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            options = ("--media-fd", str(media.fileno()), *options)
+            pass_fds = (*pass_fds, media.fileno())
+            self.media = subprocess.Popen(
+                ["sh", "-c", f'exec "$0" --job serve 3<&{ours.fileno()}', TOOLHOST.with_name("gatehouse-media")],
+                pass_fds=(ours.fileno(),), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            ours.close()
         self.socket.settimeout(PATIENCE)
         self.bytes = b""
         self.errors = tempfile.TemporaryFile()
@@ -46,6 +55,8 @@ class Front:
             pass_fds=(theirs.fileno(), *pass_fds), env={"PATH": "/usr/bin:/bin"},
         )
         theirs.close()
+        if has_media:
+            media.close()
         self.calls = 0
 
     def errors_so_far(self):
@@ -160,6 +171,8 @@ class Scene(unittest.TestCase):
             if front.process.poll() is None:
                 front.process.kill()
             front.process.wait(PATIENCE)
+            if front.media is not None:
+                front.media.wait(PATIENCE)
             told = front.told()
             front.errors.close()
             self.assertNotIn("Sanitizer", told, told)

@@ -18,7 +18,7 @@
 enum {
     GATEWAY_SESSION_NAME_BYTES = 32,
     GATEWAY_SESSION_NUMBER_BYTES = 24,
-    GATEWAY_SESSION_MOST_WORDS = 24, /* of the toolhost's command line */
+    GATEWAY_SESSION_MOST_WORDS = 26, /* of the toolhost's command line */
 };
 
 struct gateway_session {
@@ -38,7 +38,7 @@ struct gateway_session {
     struct browser_credentials credentials;
     struct ready_watch *rules;
     char host_state[PATH_MAX];
-    char numbers[3][GATEWAY_SESSION_NUMBER_BYTES];
+    char numbers[4][GATEWAY_SESSION_NUMBER_BYTES];
     const char *host_words[GATEWAY_SESSION_MOST_WORDS];
     struct hostlink *link;
     struct buf tree; /* for servers of the older dialect */

@@ -146,12 +146,14 @@ int gateway_session_write_words(struct gateway_session *session, struct err *err
                  file_session->state.state_path) >= (int)sizeof(session->host_state))
         return err_set(err, ERR_INVALID_PATH, "the path of the state directory is too long");
     snprintf(session->numbers[0], GATEWAY_SESSION_NUMBER_BYTES, "%d", COMPANION_FD);
-    snprintf(session->numbers[1], GATEWAY_SESSION_NUMBER_BYTES, "%" PRIu64, config->max_file_bytes);
-    snprintf(session->numbers[2], GATEWAY_SESSION_NUMBER_BYTES, "%" PRIu64, config->max_lines);
+    snprintf(session->numbers[1], GATEWAY_SESSION_NUMBER_BYTES, "%d", COMPANION_SECOND_FD);
+    snprintf(session->numbers[2], GATEWAY_SESSION_NUMBER_BYTES, "%" PRIu64, config->max_file_bytes);
+    snprintf(session->numbers[3], GATEWAY_SESSION_NUMBER_BYTES, "%" PRIu64, config->max_lines);
     session->host_words[count++] = "gatehouse-toolhost";
     add_words(session, &count, "--fd", session->numbers[0]);
-    add_words(session, &count, "--max-file-size", session->numbers[1]);
-    add_words(session, &count, "--max-lines", session->numbers[2]);
+    add_words(session, &count, "--media-fd", session->numbers[1]);
+    add_words(session, &count, "--max-file-size", session->numbers[2]);
+    add_words(session, &count, "--max-lines", session->numbers[3]);
     add_words(session, &count, "--state-dir", session->host_state);
     add_words(session, &count, "--record-dir", file_session->state.state_path);
     if (file_session->staging.path[0] != '\0')

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "isolate/companion.h"
 #include "permission/rules/denials.h"
 #include "programs/connect/hostlink_internal.h"
@@ -68,6 +70,7 @@ static void let_go(struct hostlink *link)
         close(link->fd_again);
     if (link->fd >= 0)
         close(link->fd);
+    medialink_free(steal_ptr(&link->media));
     link->fd = link->fd_again = -1;
     link->state = LINK_ABSENT;
 }
@@ -215,24 +218,43 @@ static int open_streams(struct hostlink *link)
     return r;
 }
 
+static int start_process(struct hostlink *link, struct err *err)
+{
+    const struct medialink_config media = {.loop = link->config.loop,
+                                           .log = link->config.log,
+                                           .libexec = link->config.libexec,
+                                           .leftovers = link->config.leftovers};
+    cleanup_fd int theirs = -1;
+    cleanup_fd int media_fd = -1;
+    int ends[2];
+    int r;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set_plain(err, err_from_errno(errno));
+    link->fd = ends[0];
+    theirs = ends[1];
+    r = medialink_new(&media, &link->media, &media_fd);
+    if (r < 0)
+        return err_set_plain(err, r);
+    r = companion_start_with("gatehouse-toolhost", link->config.libexec, link->config.argv,
+                             (const int[2]){theirs, media_fd}, link->config.log->fd, &link->pid,
+                             err);
+    if (r < 0)
+        return r;
+    r = child_watch(link->config.loop, link->pid, on_child_exit, link, &link->child);
+    if (r == 0)
+        r = open_streams(link);
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
 /* A failure here is handled as if the process had died. */
 static void start(struct hostlink *link)
 {
-    struct companion companion;
     struct err err = ERR_INIT;
-    int r = companion_start("gatehouse-toolhost", link->config.libexec, link->config.argv,
-                            link->config.log->fd, &companion, &err);
+    int r;
 
     link->state = LINK_STARTING;
-    if (r == 0) {
-        link->fd = companion.fd;
-        link->pid = companion.pid;
-        r = child_watch(link->config.loop, companion.pid, on_child_exit, link, &link->child);
-        if (r == 0)
-            r = open_streams(link);
-        if (r < 0)
-            err_set_plain(&err, r);
-    }
+    r = start_process(link, &err);
     if (r < 0) {
         log_error(link->config.log, "cannot start the toolhost", &err);
         hostlink_replace_soon(link);

@@ -9,6 +9,7 @@
 #include "loop/timer.h"
 #include "loop/writer.h"
 #include "programs/connect/hostlink.h"
+#include "programs/connect/medialink.h"
 #include "protocol/toolwire.h"
 
 enum {
@@ -29,7 +30,8 @@ struct hostlink {
     pid_t pid;
     struct child *child;
     int fd;
-    int fd_again; /* libuv needs an fd for each direction */
+    struct medialink *media; /* of this toolhost */
+    int fd_again;            /* libuv needs an fd for each direction */
     struct reader *reader;
     struct writer *writer;
     struct toolwire_decoder decoder;

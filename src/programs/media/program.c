@@ -2,6 +2,7 @@
 /*
  * gatehouse-media: does one request about an image or a document, and exits. The libraries that
  * read those meet them only after this process has confined itself; pdftotext has a sandbox.
+ * With --job serve it starts such a process for each request of a program that cannot.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "cli/runner.h"
 #include "isolate/companion.h"
 #include "isolate/confine.h"
+#include "media/client.h"
 #include "media/image.h"
 #include "media/pdf.h"
 #include "media/pdftext.h"
@@ -28,7 +30,7 @@ static const struct job {
     {NULL, pdftext_work},
 };
 
-/* In the order of the option's words. */
+/* In the order of the option's words; the next word is for media_serve(). */
 static enum media_job job_number(size_t index)
 {
     return (enum media_job)(MEDIA_JOB_IMAGE + index);
@@ -93,6 +95,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     int r = confine_close_fds(kept, array_size(kept), err);
 
     (void)arena;
+    if (r == 0 && index == array_size(jobs))
+        _exit(media_serve(COMPANION_FD, GATEHOUSE_LIBEXECDIR, STDERR_FILENO));
     /* Threads that share a few heaps: the address space has a limit. */
     mallopt(M_ARENA_MAX, MAX_ARENAS);
     if (r == 0)

@@ -81,6 +81,9 @@ static int check_options(const struct option_values *values, struct err *err)
 {
     if (options_text(values, TOOLHOST_OPTION_STATE_DIR) == NULL)
         return err_set(err, ERR_INVALID_OPTION, "--state-dir is missing");
+    if (options_source(values, TOOLHOST_OPTION_MEDIA_FD) != OPTION_UNSET &&
+        check_socket((int)options_int(values, TOOLHOST_OPTION_MEDIA_FD), err) < 0)
+        return ERR_INVALID_OPTION;
     return check_socket((int)options_int(values, TOOLHOST_OPTION_FD), err);
 }
 
@@ -120,7 +123,10 @@ static int open_session(struct program *program, const struct option_values *val
 static int take_descriptors(struct program *program, const struct option_values *values,
                             struct err *err)
 {
-    const int kept[] = {STDERR_FILENO, (int)options_int(values, TOOLHOST_OPTION_FD)};
+    const bool has_media = options_source(values, TOOLHOST_OPTION_MEDIA_FD) != OPTION_UNSET;
+    const int kept[] = {STDERR_FILENO, (int)options_int(values, TOOLHOST_OPTION_FD),
+                        has_media ? (int)options_int(values, TOOLHOST_OPTION_MEDIA_FD)
+                                  : STDERR_FILENO};
     int r = confine_close_fds(kept, array_size(kept), err);
 
     if (r < 0)
@@ -129,17 +135,8 @@ static int take_descriptors(struct program *program, const struct option_values 
     program->socket_again = fcntl(program->socket, F_DUPFD_CLOEXEC, FIRST_OWN_FD);
     if (program->socket_again < 0)
         return err_set(err, err_from_errno(errno), "the socket: %s", err_errno_text(errno));
-    return 0;
-}
-
-/* Without it, images and documents over the limit are refused. */
-static void open_media(struct program *program)
-{
-    struct err why = ERR_INIT;
-
-    if (media_client_start(GATEHOUSE_LIBEXECDIR, STDERR_FILENO, 0, &program->media, &why) < 0)
-        log_write(&program->log, LOG_WARN, "large images and documents cannot be made smaller",
-                  LOG_TEXT("why", why.message));
+    /* Without it, images and documents over the limit are refused. */
+    return has_media ? media_client_open(kept[2], &program->media, err) : 0;
 }
 
 /* ---- walls, then input ---- */
@@ -253,8 +250,6 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     log_init(&program.log, STDERR_FILENO, shared_log_level(values, TOOLHOST_OPTION_LOG_LEVEL),
              &clock_system);
     r = take_descriptors(&program, values, err);
-    if (r == 0)
-        open_media(&program);
     if (r == 0)
         r = open_session(&program, values, err);
     if (r == 0)

@@ -59,19 +59,25 @@ static void path_of(const struct world *world, const char *name, char out[PATH_B
     assert_true(snprintf(out, PATH_BYTES, "%s/%s", world->scene.path, name) < PATH_BYTES);
 }
 
-/* Each opens all it needs, writes down who it is, and does then what the test wants. */
-static void write_script(const struct world *world, const char *what_it_does)
+static void write_program(const struct world *world, const char *name, const char *before,
+                          const char *what_it_does)
 {
     char text[TEXT_BYTES];
     int fd;
 
-    assert_true(snprintf(text, sizeof(text),
-                         "#!/bin/sh\ncd %s\nexec 4<said 5>>got\necho $$ >>pids\n%s\n",
-                         world->scene.path, what_it_does) < (int)sizeof(text));
-    make_file(world->scene.fd, "gatehouse-toolhost", text);
-    fd = openat(world->scene.fd, "gatehouse-toolhost", O_RDONLY | O_CLOEXEC);
+    assert_true(snprintf(text, sizeof(text), "#!/bin/sh\ncd %s\n%s%s\n", world->scene.path, before,
+                         what_it_does) < (int)sizeof(text));
+    make_file(world->scene.fd, name, text);
+    fd = openat(world->scene.fd, name, O_RDONLY | O_CLOEXEC);
     assert_int_equal(fchmod(fd, 0755), 0);
     close(fd);
+}
+
+/* Each opens all it needs, writes down who it is, and does then what the test wants. */
+static void write_script(const struct world *world, const char *what_it_does)
+{
+    write_program(world, "gatehouse-toolhost", "exec 6<&4 4<said 5>>got\necho $$ >>pids\n",
+                  what_it_does);
 }
 
 /* Says what the test writes, and keeps what it is told. */
@@ -311,6 +317,36 @@ static void a_call_goes_its_way(void **state)
     loop_until(world->loop, world->ended == 1);
     assert_int_equal(world->error, 0);
     assert_true(world->has_begun);
+}
+
+static bool has_file(const struct world *world, const char *name)
+{
+    return faccessat(world->scene.fd, name, F_OK, 0) == 0;
+}
+
+static void media_is_started_when_something_comes_for_it(void **state)
+{
+    struct world *world = *state;
+
+    write_program(world, "gatehouse-media", "",
+                  "test \"$*\" = '--job serve' && head -c 1 <&3 >asked");
+    start(world, "until test -e ask; do sleep 0.01; done; echo >&6\n" RELAY);
+    say(world, 0, TOOLWIRE_READY, READY);
+    loop_run_due_timers(world->loop);
+    assert_false(has_file(world, "asked"));
+    make_file(world->scene.fd, "ask", "");
+    loop_until(world->loop, has_file(world, "asked"));
+    loop_until(world->loop, world->begun == 1);
+}
+
+static void without_media_the_toolhost_hears_it_at_once(void **state)
+{
+    struct world *world = *state;
+
+    start(world, "echo >&6; cat <&6 >closed; echo >>closed\n" RELAY);
+    say(world, 0, TOOLWIRE_READY, READY);
+    loop_until(world->loop, world->begun == 1);
+    assert_true(has_file(world, "closed"));
 }
 
 /* Whatever it says out of turn: the call ends with an error, and another one is started. */
@@ -669,4 +705,6 @@ TEST_MAIN(CASE(a_call_goes_its_way), CASE(prepared_twice_is_against_the_rules),
           CASE(one_that_does_not_end_with_the_daemon_is_killed),
           CASE(one_that_may_be_changing_something_is_left_to_finish),
           CASE(a_change_that_is_over_keeps_nobody),
-          CASE(one_that_is_stopped_goes_on_to_see_its_end))
+          CASE(one_that_is_stopped_goes_on_to_see_its_end),
+          CASE(media_is_started_when_something_comes_for_it),
+          CASE(without_media_the_toolhost_hears_it_at_once))
