@@ -88,22 +88,44 @@ static bool has_end(struct str text, struct str end)
     return text.len >= end.len && is_same(str_slice(text, text.len - end.len, end.len), end);
 }
 
+static struct str last_of(struct str path)
+{
+    const char *slash = path.len > 0 ? memrchr(path.ptr, '/', path.len) : NULL;
+
+    return slash == NULL ? path : str_slice(path, (size_t)(slash - path.ptr) + 1, path.len);
+}
+
 /*
- * Whether the last character ends anything of a list. Every call asks for its names, and searches
- * ask for every file: most end with another. `bits` belongs to the list, and is 0 until it is made;
- * whoever makes it makes the same.
+ * What a list has at both ends of the last components of its names. Every call asks for its names,
+ * and searches ask for every file: most differ there. Zeros until it is made; whoever makes it
+ * makes the same.
  */
-static bool may_end_as(struct str text, const struct str *list, size_t count,
-                       _Atomic uint64_t *bits)
+struct marks {
+    _Atomic uint64_t first;
+    _Atomic uint64_t last;
+};
+
+static uint64_t know(_Atomic uint64_t *bits, const struct str *list, size_t count, bool of_first)
 {
     uint64_t known = atomic_load_explicit(bits, memory_order_relaxed);
 
-    if (known == 0) {
-        for (size_t i = 0; i < count; i++)
-            known |= bit_of(list[i].ptr[list[i].len - 1]);
-        atomic_store_explicit(bits, known, memory_order_relaxed);
-    }
-    return text.len > 0 && (known & bit_of(text.ptr[text.len - 1])) != 0;
+    if (known != 0)
+        return known;
+    for (size_t i = 0; i < count; i++)
+        known |= bit_of(of_first ? last_of(list[i]).ptr[0] : list[i].ptr[list[i].len - 1]);
+    atomic_store_explicit(bits, known, memory_order_relaxed);
+    return known;
+}
+
+static bool may_end_as(struct str text, const struct str *list, size_t count, struct marks *marks)
+{
+    return text.len > 0 &&
+           (know(&marks->last, list, count, false) & bit_of(text.ptr[text.len - 1])) != 0;
+}
+
+static bool may_begin_as(struct str last, const struct str *list, size_t count, struct marks *marks)
+{
+    return last.len > 0 && (know(&marks->first, list, count, true) & bit_of(last.ptr[0])) != 0;
 }
 
 static bool has_ending(struct str text, struct str ending)
@@ -118,9 +140,11 @@ static bool ends_with_name(struct str path, struct str name)
            (path.len == name.len || path.ptr[path.len - name.len - 1] == '/');
 }
 
-static bool is_one_of(struct str path, const struct str *list, size_t count, _Atomic uint64_t *bits)
+/* `last`: the path's last component. */
+static bool is_one_of(struct str path, struct str last, const struct str *list, size_t count,
+                      struct marks *marks)
 {
-    if (!may_end_as(path, list, count, bits))
+    if (!may_end_as(path, list, count, marks) || !may_begin_as(last, list, count, marks))
         return false;
     for (size_t i = 0; i < count; i++)
         if (ends_with_name(path, list[i]))
@@ -128,37 +152,37 @@ static bool is_one_of(struct str path, const struct str *list, size_t count, _At
     return false;
 }
 
-static struct str last_of(struct str path)
-{
-    const char *slash = path.len > 0 ? memrchr(path.ptr, '/', path.len) : NULL;
-
-    return slash == NULL ? path : str_slice(path, (size_t)(slash - path.ptr) + 1, path.len);
-}
-
 static bool is_sensitive_name(struct str path)
 {
-    static _Atomic uint64_t bits_of_endings;
-    static _Atomic uint64_t bits_of_examples;
-    static _Atomic uint64_t bits_of_names;
+    static struct marks of_endings;
+    static struct marks of_examples;
+    static struct marks of_names;
     struct str last = last_of(path);
 
-    if (may_end_as(last, endings, array_size(endings), &bits_of_endings))
+    if (may_end_as(last, endings, array_size(endings), &of_endings))
         for (size_t i = 0; i < array_size(endings); i++)
             if (has_ending(last, endings[i]))
                 return true;
     for (size_t i = 0; i < array_size(beginnings); i++)
         if (last.len > beginnings[i].len &&
             is_same(str_slice(last, 0, beginnings[i].len), beginnings[i]))
-            return !is_one_of(last, examples, array_size(examples), &bits_of_examples);
-    return is_one_of(path, names, array_size(names), &bits_of_names);
+            return !is_one_of(last, last, examples, array_size(examples), &of_examples);
+    return is_one_of(path, last, names, array_size(names), &of_names);
+}
+
+/* Every one of `folders` begins with a dot. */
+static bool has_hidden_folder(struct str path)
+{
+    return path.len > 0 && (path.ptr[0] == '.' || memmem(path.ptr, path.len, "/.", 2) != NULL);
 }
 
 static bool is_in_sensitive_folder(struct str path)
 {
-    static _Atomic uint64_t bits_of_folders;
+    static struct marks of_folders;
     struct str folder = path;
 
-    if (has_ending(path, STR(".pub")) || is_same(last_of(path), STR("known_hosts")))
+    if (!has_hidden_folder(path) || has_ending(path, STR(".pub")) ||
+        is_same(last_of(path), STR("known_hosts")))
         return false;
     for (;;) {
         const char *slash = folder.len > 0 ? memrchr(folder.ptr, '/', folder.len) : NULL;
@@ -166,7 +190,7 @@ static bool is_in_sensitive_folder(struct str path)
         if (slash == NULL)
             return false;
         folder.len = (size_t)(slash - folder.ptr);
-        if (is_one_of(folder, folders, array_size(folders), &bits_of_folders))
+        if (is_one_of(folder, last_of(folder), folders, array_size(folders), &of_folders))
             return true;
     }
 }
