@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/redact.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -292,14 +293,23 @@ static struct span url_password(struct str text, size_t from)
     return is_in_host && i == text.len ? (struct span){colon + 1, i} : no_span;
 }
 
+/* What may announce a secret ends with one of these: see secret_behind(); a slash: "://". */
+static const bool announces[UCHAR_MAX + 1] = {
+    ['='] = true, [':'] = true, ['D'] = true, ['d'] = true, ['A'] = true, ['a'] = true,
+    ['_'] = true, ['R'] = true, ['r'] = true, ['C'] = true, ['c'] = true, ['/'] = true,
+};
+
 /* The secret announced by what ends at `at`. */
 static struct span secret_behind(struct str text, size_t at)
 {
-    switch (at > 0 ? fold(text.ptr[at - 1]) : '\0') {
-    case '=':
-    case ':':
+    switch (fold(text.ptr[at - 1])) {
     case 'd': /* %3D */
     case 'a': /* %3A */
+        if (at < 2 || text.ptr[at - 2] != '3')
+            return no_span;
+        return named_secret(text, at);
+    case '=':
+    case ':':
         return named_secret(text, at);
     case '_':
         return key_secret(text, at);
@@ -309,6 +319,17 @@ static struct span secret_behind(struct str text, size_t at)
     default:
         return no_span;
     }
+}
+
+/* The first place from `from` on with one of these before it; `to` if there is none. */
+static size_t next_announced(struct str text, size_t from, size_t to)
+{
+    const unsigned char *bytes = (const unsigned char *)text.ptr;
+
+    from += from == 0;
+    while (from < to && !announces[bytes[from - 1]])
+        from++;
+    return from < to ? from : to;
 }
 
 /*
@@ -323,9 +344,15 @@ int redact_cut(struct str text, size_t max, struct buf *out, size_t *out_used)
     int r = 0;
 
     for (size_t i = 0; i < text.len && i - done <= max;) {
-        struct span secret = secret_behind(text, i);
+        size_t end = max < text.len - done ? done + max + 1 : text.len;
+        struct span secret;
         struct str before;
 
+        if (i < url.from || i >= url.to)
+            i = next_announced(text, i, i < url.from && url.from < end ? url.from : end);
+        if (i == end)
+            continue;
+        secret = secret_behind(text, i);
         if (ends_before(text, i, STR("://")))
             url = url_password(text, i);
         if (secret.from == secret.to && i >= url.from && i < url.to)

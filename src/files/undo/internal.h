@@ -33,6 +33,7 @@ enum {
 struct undo_step {
     struct list link;
     struct list alive_link; /* of a closed change: see struct undo_log */
+    struct list tree_link;  /* the same */
     enum undo_kind kind;
     bool is_pending;   /* announced, not done yet */
     bool is_tree;      /* its print covers everything below it */
@@ -88,6 +89,7 @@ struct undo_log {
      * those that another change may affect. Few, if the same file is written again and again.
      */
     struct list alive;
+    struct list trees; /* those of them that are trees */
     size_t change_count;
     size_t lost_count;
     size_t name_bytes;
@@ -128,6 +130,8 @@ void undo_measure_seen(struct str name, const struct authority_stat *about,
 
 /* The step's change was closed, or the step was brought back: newer changes may affect it. */
 void undo_revive(struct undo_log *log, struct undo_step *step);
+/* The opposite: none does any more. */
+void undo_step_forget(struct undo_step *step);
 /*
  * Call before change `id` changes `name`: what older changes left there now belongs to it. `seen`
  * is the measure of the file at `name`; NULL: it is measured here.

@@ -115,17 +115,31 @@ static struct undo_step *alive_step_of(struct list *node)
     return list_entry(node, struct undo_step, alive_link);
 }
 
+static struct undo_step *tree_step_of(struct list *node)
+{
+    return list_entry(node, struct undo_step, tree_link);
+}
+
 void undo_revive(struct undo_log *log, struct undo_step *step)
 {
-    if (has_print(step) && step->carrier == 0)
-        list_append(&log->alive, &step->alive_link);
+    if (!has_print(step) || step->carrier != 0)
+        return;
+    list_append(&log->alive, &step->alive_link);
+    if (step->is_tree)
+        list_append(&log->trees, &step->tree_link);
+}
+
+void undo_step_forget(struct undo_step *step)
+{
+    list_remove(&step->alive_link);
+    list_remove(&step->tree_link);
 }
 
 /* The step can no longer be compared. */
 static void lose_track_of(struct undo_step *step)
 {
     step->is_off = true;
-    list_remove(&step->alive_link);
+    undo_step_forget(step);
 }
 
 /* Compares the print of the step's object; uses `seen` if that is the very file. */
@@ -149,7 +163,7 @@ void undo_carry(struct undo_log *log, uint64_t id, struct str name, const struct
             continue;
         if (looks_as_left(log, step, name, seen)) {
             step->carrier = id;
-            list_remove(&step->alive_link);
+            undo_step_forget(step);
         } else {
             lose_track_of(step);
         }
@@ -203,16 +217,16 @@ void undo_follow(struct undo_log *log, uint64_t id, struct str name, uint64_t wa
     undo_bring_back(log, id, name);
 }
 
-/* Whether the step is a tree that contains `name`, and is still where it was created. */
+/* Whether the tree contains `name`; it is still where it was created. */
 static bool holds(const struct undo_step *step, struct str name)
 {
-    return step->is_tree && step->name.len < name.len && path_is_within(name, step->name);
+    return step->name.len < name.len && path_is_within(name, step->name);
 }
 
 void undo_shift(struct undo_log *log, struct str name, uint64_t difference)
 {
-    list_each (node, &log->alive) {
-        struct undo_step *step = alive_step_of(node);
+    list_each (node, &log->trees) {
+        struct undo_step *step = tree_step_of(node);
 
         if (holds(step, name))
             step->now ^= difference;
@@ -221,8 +235,8 @@ void undo_shift(struct undo_log *log, struct str name, uint64_t difference)
 
 void undo_lose_track(struct undo_log *log, struct str name)
 {
-    list_each_safe (node, &log->alive) {
-        struct undo_step *step = alive_step_of(node);
+    list_each_safe (node, &log->trees) {
+        struct undo_step *step = tree_step_of(node);
 
         if (holds(step, name))
             lose_track_of(step);

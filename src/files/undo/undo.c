@@ -21,6 +21,7 @@ int undo_log_new(const struct toolbox_config *config, struct undo_log **out_log,
     buf_init(&log->scratch, UNDO_HELD_FILE_BYTES);
     list_init(&log->changes);
     list_init(&log->alive);
+    list_init(&log->trees);
     /* The tools do their work without it. */
     if (undo_store_open(log, config->authority, &why) < 0)
         snprintf(log->why_not, sizeof(log->why_not),
@@ -74,7 +75,7 @@ void undo_step_free(struct undo_log *log, struct undo_change *change, struct und
     undo_store_drop(log, step);
     change->name_bytes -= step->name.len + step->from.len;
     list_remove(&step->link);
-    list_remove(&step->alive_link);
+    undo_step_forget(step);
     free(step);
 }
 
@@ -174,6 +175,7 @@ struct undo_step *undo_step_add(struct undo_log *log, enum undo_kind kind, struc
     change->name_bytes += name.len + from.len;
     list_append(&change->steps, &step->link);
     list_init(&step->alive_link);
+    list_init(&step->tree_link);
     return step;
 }
 
