@@ -121,7 +121,7 @@ function split(description) {
   };
 }
 
-// Until it is denied because nobody answered.
+// Until it is given up because nobody answered.
 function countdown(leftMs) {
   const end = performance.now() + leftMs;
   const element = h("span", { title: "Without an answer it is denied." });
@@ -146,7 +146,7 @@ export function questionCard(question) {
     }, CHOICES[option] ?? option)));
   return h("section", { class: "card question", "aria-label": "Question" },
     h("div", { class: "row apart" }, h("h2", {}, `${question.agent === PAGE ? "This page" : question.agent ?? "An agent"} asks: ${groupName(question.toolGroup)}`),
-      h("span", { class: "quiet" }, h("span", { class: "wide" }, clock(question.askedAt), " · "), countdown(question.leftMs))),
+      h("span", { class: "quiet" }, h("span", { class: "wide" }, clock(question.askedAt), question.leftMs === undefined ? "" : " · "), question.leftMs !== undefined && countdown(question.leftMs))),
     text && h("p", { class: "lines" }, text),
     h("div", { class: "resource" }, question.resource),
     change && diff(change),

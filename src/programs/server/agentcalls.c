@@ -126,8 +126,15 @@ static void on_page_answered(void *data, struct str choice)
 {
     struct agent_call *work = data;
 
+    struct err err = ERR_INIT;
+
     work->question = 0;
-    send_call(work, choice);
+    if (choice.len > 0) {
+        send_call(work, choice);
+        return;
+    }
+    board_unanswered(&err);
+    fail(work, &err);
 }
 
 static void ask_on_page(struct agent_call *work, const struct machine_question *question)

@@ -553,7 +553,12 @@ void board_end_call(struct board *board, uint64_t place, const struct json_value
 
 /* ---- questions ---- */
 
-/* Until it is denied; a page's clock may be another one. */
+static bool is_machines(const struct open_question *question)
+{
+    return question->name[0] != '\0';
+}
+
+/* Until it is given up; a page's clock may be another one. */
 static int64_t left_ms(const struct open_question *question)
 {
     int64_t now_ms = loop_wall_ms(question->user->board->loop);
@@ -570,7 +575,9 @@ static void write_question(struct json_writer *json, const struct open_question 
     json_begin_object(json);
     json_put_str(json, STR("id"), str_from(id));
     json_put_int(json, STR("askedAt"), question->asked_wall_ms);
-    json_put_int(json, STR("leftMs"), left_ms(question));
+    /* For how long the machine waits only the machine knows. */
+    if (!is_machines(question))
+        json_put_int(json, STR("leftMs"), left_ms(question));
     json_put_str_lossy(json, STR("agent"), str_from(question->agent));
     json_put_str_lossy(json, STR("toolGroup"), str_from(question->group));
     json_put_str_lossy(json, STR("resource"), str_from(question->resource));
@@ -636,10 +643,9 @@ static void decide(struct open_question *question, struct str choice, const char
         board->config.decide(board->config.data, user, str_from(name), choice);
 }
 
-/* Timer callback: no answer means denied. */
 static void on_patience(void *data)
 {
-    decide(data, machine_choices[0].name, "nobody in time");
+    decide(data, STR_EMPTY, "nobody in time");
 }
 
 /* Line by line: what is in one cannot look like another. */
@@ -678,7 +684,6 @@ static struct open_question *open_question(struct board_user *user, struct str a
     printable_cut(asked->resource, PRINTABLE_LINE, question->resource, RESOURCE_BYTES);
     copy_lines(asked->description, question->description, sizeof(question->description));
     timer_init(&question->patience, board->loop, on_patience, question);
-    timer_start(&question->patience, BOARD_QUESTION_MS);
     list_append(&user->questions, &question->node);
     user->question_count++;
     return question;
@@ -696,6 +701,7 @@ int board_ask(struct board *board, int64_t id, struct str agent,
         return ERR_ASK_UNAVAILABLE;
     question->answered = answered;
     question->data = data;
+    timer_start(&question->patience, BOARD_QUESTION_MS);
     *out_id = question->id;
     tell_question(question);
     return 0;
@@ -750,7 +756,7 @@ void board_drop_questions(struct board *board, int64_t id)
         list_each_safe (node, &user->questions) {
             struct open_question *question = list_entry(node, struct open_question, node);
 
-            if (question->name[0] != '\0')
+            if (is_machines(question))
                 close_question(question, "the machine, which is gone");
         }
 }
@@ -844,6 +850,14 @@ int board_new(const struct board_config *config, struct board **out_board)
     return 0;
 }
 
+void board_unanswered(struct err *err)
+{
+    err_set(err, ERR_DENIED_BY_POLICY,
+            "nobody answered the question on the server's page within %d minutes, so it was "
+            "denied; try again when the user is there",
+            BOARD_QUESTION_MS / 60000);
+}
+
 void board_close(struct board *board)
 {
     size_t cursor = 0;
@@ -856,8 +870,8 @@ void board_close(struct board *board)
         struct board_user *user = value;
 
         while (!list_is_empty(&user->questions))
-            decide(list_entry(user->questions.next, struct open_question, node),
-                   machine_choices[0].name, "the end of the server");
+            decide(list_entry(user->questions.next, struct open_question, node), STR_EMPTY,
+                   "the end of the server");
         end_pages(user);
     }
 }

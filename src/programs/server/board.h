@@ -38,7 +38,7 @@ struct board_config {
 };
 
 int board_new(const struct board_config *config, struct board **out_board);
-/* Denies open questions, and ends the streams. */
+/* Open questions get no answer; ends the streams. */
 void board_close(struct board *board);
 void board_free(struct board *board);
 
@@ -86,8 +86,13 @@ int board_stop_call(struct board *board, int64_t id, uint64_t number);
 
 /* ---- questions ---- */
 
-/* The name of one of machine_choices; the question is gone. */
+/*
+ * The name of one of machine_choices; empty: nobody answered in time, and the machine is not told,
+ * since to it every answer is one of the user. The question is gone.
+ */
 typedef void board_answered(void *data, struct str choice);
+/* What the agent is told then. */
+void board_unanswered(struct err *err);
 
 /* ERR_ASK_UNAVAILABLE if no page is open or there are too many questions; else *out_id. */
 int board_ask(struct board *board, int64_t id, struct str agent,

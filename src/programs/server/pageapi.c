@@ -214,8 +214,15 @@ static void on_answered(void *data, struct str choice)
 {
     struct page_call *call = data;
 
+    struct err err = ERR_INIT;
+
     call->question = 0;
-    send_call(call, choice);
+    if (choice.len > 0) {
+        send_call(call, choice);
+        return;
+    }
+    board_unanswered(&err);
+    fail_call(call, &err);
 }
 
 static void ask(struct page_call *call, const struct machine_question *question)

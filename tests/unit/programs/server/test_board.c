@@ -2,7 +2,12 @@
 /* Which calls the page can show, and how many of them. */
 #include "programs/server/board.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/clock.h"
+#include "http_fixture.h"
 #include "test.h"
 
 enum { ANNA = 1, BEN = 2, TEXT_BYTES = 64 << 20 };
@@ -151,10 +156,137 @@ static void a_user_who_calls_often_makes_no_others_be_forgotten(void **state)
     assert_int_equal(stops, 1);
 }
 
+/* ---- questions, to a page that is open and with a clock of our own ---- */
+
+static struct http_fixture *fixture;
+static int page_fd;
+static int answers;
+static int decisions;
+static struct str last_answer;
+static struct buf got;
+
+static void open_page(void *data, struct exchange *exchange)
+{
+    (void)data;
+    board_open_stream(board, ANNA, 1, exchange);
+}
+
+static void count_decision(void *data, int64_t user, struct str name, struct str choice)
+{
+    (void)data;
+    (void)user;
+    (void)name;
+    (void)choice;
+    decisions++;
+}
+
+static void take_answer(void *data, struct str choice)
+{
+    (void)data;
+    answers++;
+    last_answer = choice;
+}
+
+static int set_up_page(void **state)
+{
+    const struct httpserver_config config = {.on_request = open_page};
+
+    (void)state;
+    answers = decisions = 0;
+    buf_init(&got, 1 << 20);
+    fixture = malloc(sizeof(*fixture));
+    assert_non_null(fixture);
+    http_fixture_init(fixture, &config);
+    assert_int_equal(
+        board_new(&(struct board_config){.loop = fixture->loop, .decide = count_decision}, &board),
+        0);
+    page_fd = http_fixture_connect(fixture);
+    assert_true(http_fixture_send(fixture, page_fd, STR("GET / HTTP/1.1\r\nHost: x\r\n\r\n")));
+    http_fixture_turn(fixture);
+    return 0;
+}
+
+static int tear_down_page(void **state)
+{
+    (void)state;
+    board_close(board);
+    board_free(board);
+    close(page_fd);
+    buf_done(&got);
+    http_fixture_done(fixture);
+    free(fixture);
+    return 0;
+}
+
+static const struct machine_question question = {.description = STR_LITERAL("run ls"),
+                                                 .resource = STR_LITERAL("ls"),
+                                                 .group = STR_LITERAL("shell"),
+                                                 .choices = 3};
+
+/* Whether the page has been sent this. */
+static bool hears(struct str text)
+{
+    http_fixture_turn(fixture);
+    assert_false(http_fixture_receive(fixture, page_fd, &got));
+    return str_find(buf_view(&got), text) != SIZE_MAX;
+}
+
+static void without_an_answer_none_is_made_up(void **state)
+{
+    struct err err = ERR_INIT;
+    uint64_t id;
+
+    (void)state;
+    assert_int_equal(board_ask(board, ANNA, STR("agent"), &question, take_answer, NULL, &id), 0);
+    assert_true(hears(STR("\"leftMs\":120000")));
+    http_fixture_pass(fixture, BOARD_QUESTION_MS - 1);
+    assert_int_equal(answers, 0);
+    http_fixture_pass(fixture, 1);
+    assert_int_equal(answers, 1);
+    assert_int_equal(last_answer.len, 0);
+    assert_true(hears(STR("nobody in time")));
+    assert_int_equal(board_answer(board, ANNA, id, machine_choices[0].name), ERR_NOT_FOUND);
+    board_unanswered(&err);
+    assert_int_equal(err.code, ERR_DENIED_BY_POLICY);
+    assert_non_null(strstr(err.message, "nobody answered"));
+    assert_non_null(strstr(err.message, "within 2 minutes"));
+}
+
+static void an_answer_in_time_is_the_user_s(void **state)
+{
+    uint64_t id;
+
+    (void)state;
+    assert_int_equal(board_ask(board, ANNA, STR("agent"), &question, take_answer, NULL, &id), 0);
+    http_fixture_pass(fixture, BOARD_QUESTION_MS - 1);
+    assert_int_equal(board_answer(board, ANNA, id, machine_choices[0].name), 0);
+    http_fixture_pass(fixture, BOARD_QUESTION_MS);
+    assert_int_equal(answers, 1);
+    assert_str(last_answer, "denyOnce");
+}
+
+static void the_machine_knows_how_long_it_waits(void **state)
+{
+    (void)state;
+    board_take_question(board, ANNA, STR("its name"), &question);
+    assert_true(hears(STR("run ls")));
+    assert_false(hears(STR("leftMs")));
+    http_fixture_pass(fixture, 10 * BOARD_QUESTION_MS);
+    assert_false(hears(STR("nobody in time")));
+    assert_int_equal(decisions, 0);
+    board_close_question(board, ANNA, STR("its name"), STR("its time limit"));
+    assert_true(hears(STR("its time limit")));
+    assert_int_equal(decisions, 0);
+}
+
+#define PAGE_CASE(function) cmocka_unit_test_setup_teardown(function, set_up_page, tear_down_page)
+
 TEST_MAIN(cmocka_unit_test_setup_teardown(a_user_has_so_many_and_the_newest_of_them, set_up,
                                           tear_down),
           cmocka_unit_test_setup_teardown(a_user_sees_nothing_of_another_s_calls, set_up,
                                           tear_down),
           cmocka_unit_test_setup_teardown(all_users_together_have_so_many, set_up, tear_down),
           cmocka_unit_test_setup_teardown(a_user_who_calls_often_makes_no_others_be_forgotten,
-                                          set_up, tear_down))
+                                          set_up, tear_down),
+          PAGE_CASE(without_an_answer_none_is_made_up), PAGE_CASE(an_answer_in_time_is_the_user_s),
+          PAGE_CASE(the_machine_knows_how_long_it_waits))
