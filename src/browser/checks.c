@@ -135,7 +135,9 @@ static void give_up_strayed(struct host *host, struct page *page, struct str to,
 
 /*
  * Any name can lead to this machine or into a private network, and to another address the next
- * time. The request was sent, but nothing of the answer is shown.
+ * time. The request was sent, but nothing of the answer is shown. What a page from the web loads
+ * Chromium itself keeps from private addresses; a page without an address, where only an agent's
+ * scripts load anything, it does not know where to put.
  */
 bool host_check_address(struct host *host, struct page *page, const struct json_value *params)
 {
@@ -151,7 +153,7 @@ bool host_check_address(struct host *host, struct page *page, const struct json_
     /* Of a host that looks private, the rules were asked before the request. */
     if (is_private && !hostrange_is_private(url.host) &&
         !(is_main ? str_eq_c(url.host, page->named) : is_inside(page))) {
-        if (is_document)
+        if (is_document || page_host(page).len == 0)
             give_up_strayed(host, page, url.host, address);
         return false;
     }

@@ -64,6 +64,7 @@ class OtherName:
                 self.send_response(200)
                 types = {"/file": "application/zip", "/picture": "image/svg+xml"}
                 self.send_header("Content-Type", types.get(self.path, "text/html"))
+                self.send_header("Access-Control-Allow-Origin", "*")
                 self.end_headers()
                 with contextlib.suppress(OSError):  # a browser that does not want it any more
                     self.wfile.write(b"<svg xmlns='http://www.w3.org/2000/svg'/>" if self.path == "/picture"
@@ -498,14 +499,19 @@ class Borders(InBrowser):
         self.open_another(server)
         self.fails(server, "browser_navigate", url=f"{inside.url}/file")
         self.assertNotIn("completed", [item["state"] for item in self.ok(server, "browser_downloads", waitMs=2000)["downloads"]])
-        # Nor what a page loads, whatever Chromium itself thinks of it.
-        self.ok(server, "browser_tab_open")
-        self.text(server, f"""new Promise(done => {{
+        # Nor what a page without an address loads, which Chromium itself lets do so.
+        loads = f"fetch('{inside.url}/file').then(answer => answer.text())"
+        shows = f"""new Promise(done => {{
             const picture = new Image();
             picture.onload = picture.onerror = done;
             picture.src = '{inside.url}/picture';
-        }})""")
-        self.assertNotIn("body", json.dumps(self.ok(server, "browser_network", bodies=True)))
+        }}).then(() => 'Inside')"""
+        for script in (loads, shows):
+            page = self.ok(server, "browser_tab_open")["pageId"]
+            answer = self.fails(server, "browser_evaluate", script=script)
+            self.assertIn(f"gatehouse rules add allow browser host:{inside.name}", answer)
+            self.assertNotIn("nside", answer.replace(inside.name, ""))
+            self.ok(server, "browser_tab_close", pageId=page)
         self.allow(inside.name)
         server = self.serve()
         self.assertEqual(self.go(server, inside.url)["title"], "Inside")
