@@ -66,11 +66,13 @@ class Own:
         self.file = self.profile / "DevToolsActivePort"
         self.file.unlink(missing_ok=True)
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # it refuses to start as root
+        temporary = settings / "tmp"  # a killed Chromium leaves something there
+        temporary.mkdir(exist_ok=True)
         self.process = subprocess.Popen(
             [CHROMIUM, "--headless", "--no-first-run", "--disable-gpu", "--remote-debugging-port=0", *sandbox,
              f"--user-data-dir={self.profile}", *(pages or ["about:blank"])],
-            env={"PATH": "/usr/bin:/bin", "HOME": str(settings / "home")}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL, start_new_session=True)
+            env={"PATH": "/usr/bin:/bin", "HOME": str(settings / "home"), "TMPDIR": str(temporary)},
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         end = time.monotonic() + PATIENCE
         while not self.file.exists() or len(self.file.read_text().splitlines()) < 2:
             assert self.process.poll() is None and time.monotonic() < end, "Chromium did not start"
