@@ -475,7 +475,8 @@ class Files(Audit):
 
     def test_where_nothing_is(self):
         code, out, said = self.run_it()
-        self.assertEqual((code, out, said), (0, "", "gatehouse audit: the audit log is empty: no agent has used Gatehouse yet\n"))
+        self.assertEqual((code, out, said), (0, "", "gatehouse audit: the audit log is empty: no agent has used Gatehouse yet; "
+                                                    "'gatehouse up' lets one in\n"))
         self.assertFalse(self.place.exists())
         self.place.mkdir(mode=0o700)
         self.assertEqual(self.run_it(), (0, "", ""))

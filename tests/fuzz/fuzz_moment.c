@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/when.h"
 #include "programs/audit/moment.h"
 
 /* A Monday in March. */
@@ -13,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char shown[MOMENT_BYTES];
+    char shown[WHEN_BYTES];
+    char away[WHEN_BYTES];
     char iso[CLOCK_ISO_BYTES];
     struct clock_iso time;
     int64_t first = 0;
@@ -32,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 || moment_parse((struct str){(const char *)data, size}, NOW, &first, NULL) < 0)
         return 0;
     assert(first > 0);
-    moment_format(first, shown);
+    when_format(first, NOW, WHEN_SHORT, shown);
+    when_relative(first, NOW, away);
     clock_format_iso(first, iso);
     assert(moment_parse(str_from(iso), NOW, &second, NULL) == 0);
     assert(first == second);

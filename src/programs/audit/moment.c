@@ -105,13 +105,3 @@ int moment_parse(struct str text, int64_t now_ms, int64_t *out_ms, struct err *e
     *out_ms = ms <= 0 ? 1 : ms < CLOCK_LAST_MS ? ms : CLOCK_LAST_MS; /* of a zone's, too */
     return 0;
 }
-
-void moment_format(int64_t ms, char out_text[MOMENT_BYTES])
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-
-    if (localtime_r(&seconds, &tm) == NULL ||
-        strftime(out_text, MOMENT_BYTES, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-        snprintf(out_text, MOMENT_BYTES, "%jd", (intmax_t)ms);
-}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and writes times for people, in the local time zone. */
+/* Reads times as people write them, in the local time zone. */
 #ifndef PROGRAMS_AUDIT_MOMENT_H
 #define PROGRAMS_AUDIT_MOMENT_H
 
@@ -14,9 +14,5 @@
  * else in the local zone.
  */
 int moment_parse(struct str text, int64_t now_ms, int64_t *out_ms, struct err *err);
-
-/* "2026-03-01 12:00:00", local. */
-enum { MOMENT_BYTES = 32 };
-void moment_format(int64_t ms, char out_text[MOMENT_BYTES]);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +21,7 @@
 #include "gatehouse/audit.h"
 #include "isolate/confine.h"
 #include "programs/audit/moment.h"
-#include "programs/audit/table.h"
+#include "programs/audit/rows.h"
 #include "programs/audit/view.h"
 #include "session/state.h"
 
@@ -73,13 +72,6 @@ static bool shows_calls(const struct option_values *values)
     return !options_is_on(values, AUDIT_OPTION_VERBOSE) &&
            !options_is_on(values, AUDIT_OPTION_ALL) && !options_is_on(values, AUDIT_OPTION_JSON) &&
            !is_given(values, AUDIT_OPTION_OPERATION);
-}
-
-static size_t terminal_columns(void)
-{
-    struct winsize size;
-
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 /* Unless the user asks for exactly that. */
@@ -175,6 +167,7 @@ struct showing {
     struct audit_reader *reader;
     struct audit_query query;
     struct output *output;
+    struct table *table;
     struct view *view;
 };
 
@@ -212,11 +205,17 @@ static int show_what_is_there(struct showing *showing, struct err *err)
     uint64_t skipped = 0;
     int r = has_limit ? show_newest(showing, &skipped, err) : show_all(showing, &skipped, err);
 
+    if (r == 0 && options_is_on(showing->values, AUDIT_OPTION_FOLLOW) &&
+        !options_is_on(showing->values, AUDIT_OPTION_JSON))
+        table_begin(showing->table);
+    if (r == 0)
+        table_end(showing->table, NULL);
     if (r == 0)
         r = output_finish(showing->output, err);
     if (r == 0 && isatty(STDOUT_FILENO) && view_printed(showing->view) == 0)
-        complain(is_filtered(showing->values) ? "no entry of the audit log matches"
-                                              : "no agent has called a tool yet");
+        complain(is_filtered(showing->values)
+                     ? "no entry of the audit log matches"
+                     : "no agent has called a tool yet: 'gatehouse up' lets one in");
     if (r == 0 && skipped > 0) {
         char words[96];
 
@@ -255,25 +254,23 @@ static int show(const struct option_values *values, int dir_fd, struct err *err)
     cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stop_signal);
     const struct audit_config config = {.dir_fd = dir_fd, .name = SESSION_AUDIT_NAME};
     bool follows = options_is_on(values, AUDIT_OPTION_FOLLOW);
-    const struct table table = {
-        .output = &output,
-        .has_colour = wants_colour(values),
-        .shows_steps = !shows_calls(values),
-        .columns = terminal_columns(),
-    };
+    cleanup_table struct table table = {.count = 0};
     struct view_config look = {
         .output = &output,
         .is_json = options_is_on(values, AUDIT_OPTION_JSON),
         .is_on_terminal = isatty(STDOUT_FILENO),
-        .has_head = follows && isatty(STDOUT_FILENO) && !options_is_on(values, AUDIT_OPTION_JSON),
         .table = &table,
         .shows_calls = shows_calls(values),
         .only_interrupted = wants_interrupted(values),
         .hides_own = hides_own(values),
         .limit = (size_t)options_int(values, AUDIT_OPTION_LIMIT),
     };
-    struct showing showing = {.values = values, .output = &output};
-    int r = make_query(values, &showing.query, &look.until_ms, err);
+    struct showing showing = {.values = values, .output = &output, .table = &table};
+    int r;
+
+    rows_init(&table, &output, !shows_calls(values));
+    table.has_colour = wants_colour(values);
+    r = make_query(values, &showing.query, &look.until_ms, err);
 
     if (r == 0)
         r = audit_reader_open(&config, follows, &showing.reader, err);
@@ -282,8 +279,6 @@ static int show(const struct option_values *values, int dir_fd, struct err *err)
         if (r < 0)
             err_set_plain(err, r);
     }
-    if (r == 0 && look.has_head)
-        table_head(&table);
     if (r == 0)
         r = show_what_is_there(&showing, err);
     if (r == 0 && follows)
@@ -304,7 +299,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     tzset(); /* which reads a file */
     r = find_state(values, state_path, &dir_fd, err);
     if (r == ERR_NOT_FOUND && !options_is_on(values, AUDIT_OPTION_FOLLOW)) {
-        complain("the audit log is empty: no agent has used Gatehouse yet");
+        complain("the audit log is empty: no agent has used Gatehouse yet; 'gatehouse up' lets one "
+                 "in");
         return 0;
     }
     if (r == 0)

@@ -129,7 +129,7 @@ static bool is_left_out(const struct view *view, const struct json_value *record
 static uint64_t step_of(const struct view *view, const struct json_value *record)
 {
     return view->config.shows_calls && json_get(record, STR("dropped")) == NULL &&
-                   !table_is_call(record)
+                   !rows_is_call(record)
                ? pairs_call(record)
                : 0;
 }
@@ -149,7 +149,7 @@ static bool makes_pairs(const struct view *view)
 /* A row has the time of its last record. */
 static bool is_too_late(const struct view *view, const struct json_value *record)
 {
-    return view->config.until_ms != 0 && table_time(record) >= view->config.until_ms;
+    return view->config.until_ms != 0 && rows_time(record) >= view->config.until_ms;
 }
 
 static void print(struct view *view, struct str line, const struct json_value *record,
@@ -157,9 +157,7 @@ static void print(struct view *view, struct str line, const struct json_value *r
 {
     view->printed++;
     if (!view->config.is_json) {
-        if (view->printed == 1 && view->config.is_on_terminal && !view->config.has_head)
-            table_head(view->config.table);
-        table_row(view->config.table, record, is_interrupted);
+        rows_put(view->config.table, record, is_interrupted);
         return;
     }
     if (view->config.is_on_terminal)
@@ -194,7 +192,7 @@ int view_gather(void *data, struct str line, const struct json_value *record)
 
     if (*view->config.output->stopped_by != 0)
         return ERR_CANCELLED;
-    if (view->config.shows_calls && table_is_call(record))
+    if (view->config.shows_calls && rows_is_call(record))
         pairs_add(&view->calls, pairs_call(record));
     if (makes_pairs(view) && is_intent(record)) {
         if (pairs_take(&view->outcomes, pairs_key(record)))
@@ -308,7 +306,7 @@ int view_stream(void *data, struct str line, const struct json_value *record)
         return is_too_late(view, record) ? 0 : hold(view, line, pairs_key(record), call);
     if (makes_pairs(view) && may_have_intent(record))
         forget_intent(view, pairs_key(record));
-    if (view->config.shows_calls && table_is_call(record))
+    if (view->config.shows_calls && rows_is_call(record))
         forget_steps(view, pairs_call(record));
     if (is_too_late(view, record) || view->config.only_interrupted || is_left_out(view, record) ||
         (call != 0 && is_mere_step(record)))

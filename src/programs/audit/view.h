@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "cli/output.h"
-#include "programs/audit/table.h"
+#include "programs/audit/rows.h"
 
 enum {
     VIEW_MAX_BYTES = 256 << 20,     /* of gathered lines */
@@ -25,9 +25,8 @@ struct view_config {
     struct output *output;
     bool is_json; /* raw lines; an intent is then a row of its own */
     bool is_on_terminal;
-    bool has_head;             /* the head was printed already */
-    const struct table *table; /* unless is_json */
-    bool shows_calls;          /* a row for each call, and for steps of calls without an end */
+    struct table *table; /* unless is_json */
+    bool shows_calls;    /* a row for each call, and for steps of calls without an end */
     bool only_interrupted;
     bool hides_own;   /* omits what succeeded and was not done by an agent */
     int64_t until_ms; /* exclusive end of the rows to show; 0: all */

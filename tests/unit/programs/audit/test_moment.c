@@ -113,19 +113,7 @@ static void what_is_no_time_is_refused(void **state)
     }
 }
 
-static void times_are_shown_in_the_users_zone(void **state)
-{
-    char text[MOMENT_BYTES];
-
-    (void)state;
-    moment_format(NOW, text);
-    assert_string_equal(text, "2026-03-31 12:30:00");
-    moment_format(INT64_MAX, text);
-    assert_true(strlen(text) > 0);
-}
-
 TEST_MAIN(cmocka_unit_test_setup(so_long_ago, start),
           cmocka_unit_test_setup(days_begin_at_the_users_midnight, start),
           cmocka_unit_test_setup(times_with_and_without_a_zone, start),
-          cmocka_unit_test_setup(what_is_no_time_is_refused, start),
-          cmocka_unit_test_setup(times_are_shown_in_the_users_zone, start))
+          cmocka_unit_test_setup(what_is_no_time_is_refused, start))
