@@ -76,12 +76,12 @@ class Listing(Rules):
                 {"group": "shell", "effect": "allow", "match": "prefix:make", "cwd": "/src",
                  "expires": "2001-02-03T04:05:06Z"},
             ]})
-        lines = [ID.sub("#" * 10, line) for line in self.do("list").splitlines()]
+        lines = [re.sub(r"\d\d years", "## years", ID.sub("#" * 10, line)) for line in self.do("list").splitlines()]
         self.assertEqual(lines, [
-            "ID          GROUP           EFFECT  MATCH             CWD   EXPIRES                      NOTE",
-            "##########  shell           allow   git status",
-            "##########  filesystemRead  deny    dir:/srv/me/.ssh                                     keys",
-            "##########  shell           allow   prefix:make       /src  2001-02-03 04:05Z (expired)",
+            "ID          GROUP           EFFECT  MATCH             CWD   EXPIRES               NOTE",
+            "##########  shell           allow   git status        -     -                     -",
+            "##########  filesystemRead  deny    dir:/srv/me/.ssh  -     -                     keys",
+            "##########  shell           allow   prefix:make       /src  expired ## years ago  -",
         ])
         lines = self.do("list", "--group", "filesystemRead").splitlines()
         self.assertEqual(lines[0], "ID          GROUP           EFFECT  MATCH             NOTE")

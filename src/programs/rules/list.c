@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/rules/list.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/jsonwrite.h"
 #include "base/printable.h"
-#include "base/utf8.h"
+#include "base/when.h"
+#include "cli/table.h"
 
-enum {
-    CELL_MAX_BYTES = 64 << 10,
-    WIDEST_CELL = 60, /* a longer one pushes only its own line */
-    COLUMN_GAP = 2,
+enum { CELL_MAX_BYTES = 64 << 10 };
+
+#define RED   STR("\033[31m")
+#define GREEN STR("\033[32m")
+
+static const struct table_column columns[] = {
+    {.title = "ID"},
+    {.title = "GROUP"},
+    {.title = "EFFECT"},
+    {.title = "MATCH", .fair = 30, .least = 20},
+    {.title = "CWD", .fair = 20, .least = 8, .is_optional = true, .is_path = true},
+    {.title = "EXPIRES", .is_optional = true},
+    {.title = "NOTE", .fair = 20, .least = 8, .goes = 1, .is_optional = true},
 };
-
-enum column { ID, GROUP, EFFECT, MATCH, CWD, EXPIRES, NOTE, COLUMNS };
-
-static const char *const titles[COLUMNS] = {"ID",  "GROUP",   "EFFECT", "MATCH",
-                                            "CWD", "EXPIRES", "NOTE"};
-
-static const char red[] = "\033[31m";
-static const char green[] = "\033[32m";
-static const char bold[] = "\033[1m";
-static const char plain[] = "\033[0m";
 
 static bool is_expired(const struct list_view *view, const struct rule *rule)
 {
@@ -33,15 +32,6 @@ static bool is_expired(const struct list_view *view, const struct rule *rule)
 static bool is_wanted(const struct list_view *view, const struct rule *rule)
 {
     return !view->has_group || rule->group == view->group;
-}
-
-/* "2026-12-01 18:00Z" */
-static int add_time(int64_t wall_ms, struct buf *out)
-{
-    char iso[CLOCK_ISO_BYTES];
-
-    clock_format_iso(wall_ms, iso);
-    return buf_printf(out, "%.10s %.5sZ", iso, iso + 11);
 }
 
 static int add_id(const struct rule *rule, struct buf *out)
@@ -60,147 +50,59 @@ static int add_match(const struct rule *rule, struct buf *out)
     return r == 0 ? printable_append(out, buf_view(&text), PRINTABLE_LINE) : r;
 }
 
-static int add_expiry(const struct list_view *view, const struct rule *rule, struct buf *out)
+static int put_row(struct table *table, const struct list_view *view, const struct rule *rule)
 {
-    int r = rule->expires_ms != 0 ? add_time(rule->expires_ms, out) : 0;
+    cleanup_buf struct buf text = BUF_INIT(CELL_MAX_BYTES);
+    char expired[16 + WHEN_BYTES] = "expired ";
+    size_t id_bytes;
+    int r = add_id(rule, &text);
 
-    return r == 0 && is_expired(view, rule) ? buf_append_str(out, STR(" (expired)")) : r;
-}
-
-static int add_cell(const struct list_view *view, const struct rule *rule, enum column column,
-                    struct buf *out)
-{
-    switch (column) {
-    case ID:
-        return add_id(rule, out);
-    case GROUP:
-        return buf_append_str(out, str_from(catalog_group_name(rule->group)));
-    case EFFECT:
-        return buf_append_str(out, str_from(rule_effect_name(rule->effect)));
-    case MATCH:
-        return add_match(rule, out);
-    case CWD:
-        return printable_append(out, rule->cwd, PRINTABLE_LINE);
-    case EXPIRES:
-        return add_expiry(view, rule, out);
-    case NOTE:
-        return printable_append(out, rule->note, PRINTABLE_LINE);
-    case COLUMNS:
-        break;
+    id_bytes = text.len;
+    if (r == 0)
+        r = rule_format(rule, &text);
+    if (r < 0)
+        return r;
+    table_cell(table, str_slice(buf_view(&text), 0, id_bytes));
+    table_cell(table, str_from(catalog_group_name(rule->group)));
+    table_cell_coloured(table, str_from(rule_effect_name(rule->effect)),
+                        rule->effect == RULE_ALLOW ? GREEN : RED);
+    table_cell(table, str_slice(buf_view(&text), id_bytes, text.len));
+    table_cell(table, rule->cwd);
+    if (is_expired(view, rule)) {
+        when_relative(rule->expires_ms, view->wall_ms, expired + strlen(expired));
+        table_cell_coloured(table, str_from(expired), RED);
+    } else {
+        table_cell_time(table, rule->expires_ms, STR_EMPTY);
     }
-    return ERR_INTERNAL;
-}
-
-/* The width of each column; 0 for one that is not needed. */
-static int measure(const struct list_view *view, size_t out_widths[COLUMNS])
-{
-    cleanup_buf struct buf cell = BUF_INIT(CELL_MAX_BYTES);
-
-    for (size_t column = 0; column < COLUMNS; column++) {
-        out_widths[column] = 0;
-        for (size_t i = 0; i < view->count; i++) {
-            size_t width;
-            int r;
-
-            if (!is_wanted(view, &view->rules[i]))
-                continue;
-            buf_clear(&cell);
-            r = add_cell(view, &view->rules[i], (enum column)column, &cell);
-            if (r < 0)
-                return r;
-            width = utf8_count(buf_view(&cell));
-            width = width < WIDEST_CELL ? width : WIDEST_CELL;
-            if (width > 0 && width < strlen(titles[column]))
-                width = strlen(titles[column]);
-            if (width > out_widths[column])
-                out_widths[column] = width;
-        }
-    }
-    return 0;
-}
-
-/* A non-empty cell: the blanks before it are printed only then. */
-static void put_cell(struct output *output, struct str text, const char *colour, size_t blanks)
-{
-    output_printf(output, "%*s", (int)blanks, "");
-    if (colour != NULL)
-        output_str(output, str_from(colour));
-    output_str(output, text);
-    if (colour != NULL)
-        output_str(output, str_from(plain));
-}
-
-static const char *colour_of(const struct list_view *view, const struct rule *rule,
-                             enum column column)
-{
-    if (!view->has_colour)
-        return NULL;
-    if (column == EFFECT)
-        return rule->effect == RULE_ALLOW ? green : red;
-    return column == EXPIRES && is_expired(view, rule) ? red : NULL;
-}
-
-/* Without a rule, prints the titles. */
-static int put_line(struct output *output, const struct list_view *view, const struct rule *rule,
-                    const size_t widths[COLUMNS])
-{
-    cleanup_buf struct buf cell = BUF_INIT(CELL_MAX_BYTES);
-    size_t blanks = 0;
-
-    for (enum column column = ID; column < COLUMNS; column++) {
-        const char *colour = view->has_colour ? bold : NULL;
-        size_t taken;
-        int r;
-
-        if (widths[column] == 0)
-            continue;
-        buf_clear(&cell);
-        if (rule != NULL) {
-            r = add_cell(view, rule, column, &cell);
-            colour = colour_of(view, rule, column);
-        } else {
-            r = buf_append_str(&cell, str_from(titles[column]));
-        }
-        if (r < 0)
-            return r;
-        taken = utf8_count(buf_view(&cell));
-        if (taken > 0) {
-            put_cell(output, buf_view(&cell), colour, blanks);
-            blanks = 0;
-        }
-        blanks += (taken < widths[column] ? widths[column] - taken : 0) + COLUMN_GAP;
-    }
-    output_line_end(output);
+    table_cell(table, rule->note);
     return 0;
 }
 
 int list_text(struct output *output, const struct list_view *view)
 {
-    size_t widths[COLUMNS];
-    bool is_empty = true;
-    int r;
+    cleanup_table struct table table = {.count = 0};
+    int r = 0;
 
-    for (size_t i = 0; i < view->count; i++)
-        is_empty = is_empty && !is_wanted(view, &view->rules[i]);
-    if (is_empty) {
+    table_init(&table, output, columns, array_size(columns));
+    table.has_head = true;
+    for (size_t i = 0; r == 0 && i < view->count; i++)
+        if (is_wanted(view, &view->rules[i]))
+            r = put_row(&table, view, &view->rules[i]);
+    table_end(&table, NULL);
+    if (r == 0 && table.rows == 0) {
         output_str(output, STR("There are no rules"));
         if (view->has_group)
             output_printf(output, " for %s", catalog_group_name(view->group));
         output_str(output, STR(". Add one with 'gatehouse rules add'."));
         output_line_end(output);
-        return 0;
     }
-    r = measure(view, widths);
-    if (r == 0)
-        r = put_line(output, view, NULL, widths);
-    for (size_t i = 0; r == 0 && i < view->count; i++)
-        if (is_wanted(view, &view->rules[i]))
-            r = put_line(output, view, &view->rules[i], widths);
     return r;
 }
 
-int list_one(struct output *output, const struct rule *rule)
+int list_one(struct output *output, const struct rule *rule, int64_t wall_ms)
 {
+    char until[WHEN_BYTES];
+    char away[WHEN_BYTES];
     cleanup_buf struct buf text = BUF_INIT(CELL_MAX_BYTES);
     int r = add_id(rule, &text);
 
@@ -213,10 +115,11 @@ int list_one(struct output *output, const struct rule *rule)
         r = buf_append_str(&text, STR(" in "));
     if (r == 0)
         r = printable_append(&text, rule->cwd, PRINTABLE_LINE);
-    if (r == 0 && rule->expires_ms != 0)
-        r = buf_append_str(&text, STR(" until "));
-    if (r == 0 && rule->expires_ms != 0)
-        r = add_time(rule->expires_ms, &text);
+    if (r == 0 && rule->expires_ms != 0) {
+        when_format(rule->expires_ms, wall_ms, WHEN_MINUTES, until);
+        when_relative(rule->expires_ms, wall_ms, away);
+        r = buf_printf(&text, " until %s (%s)", until, away);
+    }
     if (r < 0)
         return r;
     output_str(output, buf_view(&text));

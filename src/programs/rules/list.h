@@ -16,14 +16,13 @@ struct list_view {
     int64_t wall_ms;
     bool has_group; /* only this group */
     enum catalog_group group;
-    bool has_colour;
 };
 
 /* An output error stays in `output`; any other is returned. */
 int list_text(struct output *output, const struct list_view *view);
 int list_json(struct output *output, const struct list_view *view);
 
-/* "1a2b3c4d5e: allow shell prefix:git status in /src until 2026-12-01 18:00Z" */
-int list_one(struct output *output, const struct rule *rule);
+/* "1a2b3c4d5e: allow shell prefix:git status in /src until 2026-12-01 18:00 (in 3 days)" */
+int list_one(struct output *output, const struct rule *rule, int64_t wall_ms);
 
 #endif

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/colour.h"
 #include "base/options/options.h"
 #include "base/printable.h"
 #include "cli/output.h"
@@ -147,9 +147,7 @@ static int look(struct program *program, struct err *err)
 static int run_list(struct program *program, struct err *err)
 {
     const char *group = options_text(program->values, RULES_LIST_GROUP);
-    struct list_view view = {.wall_ms = clock_wall_ms(&clock_system),
-                             .has_colour = colour_is_wanted(STDOUT_FILENO),
-                             .has_group = group != NULL};
+    struct list_view view = {.wall_ms = clock_wall_ms(&clock_system), .has_group = group != NULL};
     int r = look(program, err);
 
     if (r < 0)
@@ -169,7 +167,7 @@ static int tell_change(struct program *program, struct str what, const struct ru
     int r;
 
     output_str(&program->output, what);
-    r = list_one(&program->output, rule);
+    r = list_one(&program->output, rule, clock_wall_ms(&clock_system));
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
@@ -402,9 +400,11 @@ static int run(const struct option_values *values, struct arena *arena, struct e
                               .place = {.state = {.audit_dir_fd = -1}},
                               .arena = ARENA_INIT(SETTINGS_ARENA_BYTES),
                               .output = OUTPUT_INIT(STDOUT_FILENO, &never_stopped)};
-    int r = work(&program, err);
+    int r;
 
     (void)arena;
+    tzset(); /* which reads a file */
+    r = work(&program, err);
     rules_place_close(&program.place);
     output_done(&program.output);
     arena_done(&program.arena);
