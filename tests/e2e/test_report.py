@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 """`gatehouse report`: what an agent did, as a page that a colleague may see."""
 import base64
+import fcntl
 import hashlib
 import html.parser
 import json
+import os
+import pty
 import re
+import struct
 import sys
+import termios
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
 from command_scene import CommandScene
+from mcp_client import PATIENCE
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>"
 ALLOWED = ("--write", "--permission-filesystem-write", "allow", "--permission-shell", "allow")
@@ -159,6 +165,24 @@ class Report(CommandScene):
         self.assertEqual([(row[2], row[3]) for row in rows[1:]], [("2", "newer"), ("1", "older")])
         self.assertIn("session newer", Page(self.page()).text)
         self.assertIn("session older", Page(self.page("older")).text)
+
+    def test_a_list_fits_a_terminal_and_an_empty_one_says_how_to_go_on(self):
+        self.put()
+        self.assertIn("'gatehouse up'", self.on_terminal("--list"))
+        self.put(self.call(1, session="a-session-with-a-name"))
+        head, row = self.on_terminal("--list").splitlines()
+        self.assertEqual(head.split(), ["STARTED", "CALLS", "SESSION", "CLIENT", "FOLDER"])
+        self.assertIn("  a-session-with-a-name  ", row)
+        self.assertLessEqual(len(row), 60)
+
+    def on_terminal(self, *words):
+        keeper, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+        self.assertEqual(self.open(*words, stdout=terminal, stderr=terminal).wait(PATIENCE), 0)
+        os.close(terminal)
+        shown = os.read(keeper, 1 << 16).decode()
+        os.close(keeper)
+        return shown
 
     def test_what_is_missing_is_said_and_leaves_no_file(self):
         self.assertIn("no agent has used Gatehouse yet", self.run_it()[2])

@@ -236,7 +236,9 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     if (r == 0)
         r = audit_dir_find(program.state_path, &dir_fd, err);
     if (r == ERR_NOT_FOUND)
-        r = err_set(err, r, "the audit log is empty: no agent has used Gatehouse yet");
+        r = err_set(
+            err, r,
+            "the audit log is empty: no agent has used Gatehouse yet; 'gatehouse up' lets one in");
     if (r == 0)
         r = run_with(&program, dir_fd, err);
     authority_scope_free(program.folder);

@@ -3,16 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
-#include "base/printable.h"
 #include "base/utf8.h"
+#include "cli/table.h"
 
 enum {
     CLIENT_BYTES = 64,
     FOLDER_BYTES = 256,
-    TIME_BYTES = 32,
     FOUND_ALL = 1, /* stops the search; above every error */
 };
 
@@ -111,38 +109,32 @@ int sessions_find_last(struct audit_reader *reader, char out_id[SESSIONS_ID_BYTE
     return r;
 }
 
-static void put_time(struct output *output, int64_t ms)
-{
-    char text[TIME_BYTES] = "-";
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm parts;
-
-    if (localtime_r(&seconds, &parts) != NULL)
-        (void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &parts);
-    output_printf(output, "%-16s  ", text);
-}
-
-static void put_row(struct output *output, const struct session_row *row)
-{
-    put_time(output, row->first_ms);
-    output_printf(output, "%6llu  ", (unsigned long long)row->calls);
-    output_shown(output, str_from(row->id), PRINTABLE_LINE);
-    output_printf(output, "  ");
-    output_shown(output, str_from(row->client[0] != '\0' ? row->client : "-"), PRINTABLE_LINE);
-    output_printf(output, "  ");
-    output_shown(output, str_from(row->folder[0] != '\0' ? row->folder : "-"), PRINTABLE_LINE);
-    output_line_end(output);
-}
-
 int sessions_list(struct audit_reader *reader, struct output *output, struct err *err)
 {
+    static const struct table_column columns[] = {
+        {.title = "STARTED"},
+        {.title = "CALLS", .is_number = true},
+        {.title = "SESSION"},
+        {.title = "CLIENT", .fair = 14, .least = 6},
+        {.title = "FOLDER", .least = 8, .is_path = true},
+    };
+    cleanup_table struct table table = {.count = 0};
     struct gathering all = {.limit = SESSIONS_SHOWN};
     int r = gather_all(reader, &all, err);
 
+    table_init(&table, output, columns, array_size(columns));
+    table.has_head = true;
+    for (size_t i = 0; r == 0 && i < all.count; i++) {
+        const struct session_row *row = &all.rows[i];
+
+        table_cell_time(&table, row->first_ms, STR_EMPTY);
+        table_cell_printf(&table, "%llu", (unsigned long long)row->calls);
+        table_cell(&table, str_from(row->id));
+        table_cell(&table, str_from(row->client));
+        table_cell(&table, str_from(row->folder));
+    }
     if (r == 0)
-        output_printf(output, "%-16s  %6s  SESSION  CLIENT  FOLDER\n", "STARTED", "CALLS");
-    for (size_t i = 0; r == 0 && i < all.count; i++)
-        put_row(output, &all.rows[i]);
+        table_end(&table, "No agent has called a tool yet: 'gatehouse up' lets one in");
     free(all.rows);
     return r;
 }
