@@ -419,7 +419,7 @@ class Using(WorkspaceScene):
         self.assertIn("use --yes", self.refuses("apply", "shop"))
 
     def test_on_a_terminal_it_says_how_to_go_on(self):
-        self.assertRegex(self.on_terminal("ls")[1], r"^WORKSPACE +CREATED +PROJECT\r\nshop ")
+        self.assertRegex(self.on_terminal("ls")[1], r"^\x1b\[1mWORKSPACE +CREATED +PROJECT\x1b\[0m\r\nshop +\d{4}-\d\d-\d\d \d\d:\d\d  /")
         said = self.on_terminal("new", "--name", "second", self.project)[1]
         self.assertIn("    gatehouse workspace mcp second --install CLIENT\r\n    gatehouse workspace diff second\r\n", said)
         self.does("rm", "shop", "second")

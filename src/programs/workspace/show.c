@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,6 +14,7 @@
 #include "base/jsonwrite.h"
 #include "base/printable.h"
 #include "cli/stop.h"
+#include "cli/table.h"
 #include "files/diff.h"
 
 enum {
@@ -22,8 +24,7 @@ enum {
     MAX_JSON_BYTES = 256 << 20,
     MAX_PAGE_BYTES = 4 << 20, /* of diffs on the page */
     SETTLED_MS = 20,          /* longer than what the kernel's times of changes are exact to */
-    NAME_COLUMN = 20,
-    DATE_BYTES = 16, /* "2026-11-17T08:30" */
+    DATE_BYTES = 16,          /* "2026-11-17T08:30" */
 };
 
 #define BOLD  "\033[1m"
@@ -36,9 +37,8 @@ enum {
 
 struct listing {
     struct task *task;
-    struct output *output;
+    struct table *table;
     struct json_writer *json; /* or NULL */
-    size_t count;
 };
 
 static void list_json(const struct listing *listing, const char *name,
@@ -75,13 +75,9 @@ static int list_one(void *data, const char *name)
         list_json(listing, name, &record, created);
         return 0;
     }
-    /* People get a line that names the columns; scripts do not. */
-    if (listing->count++ == 0 && isatty(STDOUT_FILENO) == 1)
-        output_printf(listing->output, "%-*s  %-*s  %s\n", NAME_COLUMN, "WORKSPACE", DATE_BYTES,
-                      "CREATED", "PROJECT");
-    output_printf(listing->output, "%-*s  %.*s  ", NAME_COLUMN, name, DATE_BYTES, created);
-    output_shown(listing->output, record.original, PRINTABLE_LINE);
-    output_line_end(listing->output);
+    table_cell(listing->table, str_from(name));
+    table_cell_time(listing->table, record.created_ms, str_slice(str_from(created), 0, DATE_BYTES));
+    table_cell(listing->table, record.original);
     return 0;
 }
 
@@ -112,17 +108,26 @@ int show_list_json(struct task *task, struct json_writer *json, struct err *err)
 
 int task_list(struct task *task, struct err *err)
 {
+    static const struct table_column columns[] = {
+        {.title = "WORKSPACE", .usual = 20},
+        {.title = "CREATED", .usual = DATE_BYTES},
+        {.title = "PROJECT", .usual = 1, .least = 10, .is_path = true},
+    };
     cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &stop_signal);
     cleanup_buf struct buf text = BUF_INIT(MAX_JSON_BYTES);
+    cleanup_table struct table table = {.count = 0};
     const struct task_walls walls = {.folder_count = 0};
     struct json_writer json;
-    struct listing listing = {.task = task, .output = &output};
-    int r = task_confine(task, &walls, err);
+    struct listing listing = {.task = task, .table = &table};
+    int r;
 
+    tzset(); /* which reads a file */
+    r = task_confine(task, &walls, err);
+    table_init(&table, &output, columns, array_size(columns));
     if (r == 0 && !options_is_on(task->values, WORKSPACE_LS_JSON)) {
         r = copies_each(&task->store, list_one, &listing, err);
-        if (r == 0 && listing.count == 0 && isatty(STDERR_FILENO) == 1)
-            fputs("You have no workspaces: 'gatehouse workspace new' makes one\n", stderr);
+        if (r == 0)
+            table_end(&table, "You have no workspaces: 'gatehouse workspace new' makes one");
     } else if (r == 0) {
         json_writer_init(&json, &text);
         json_writer_set_pretty(&json);
