@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import signal
 import struct
@@ -257,6 +258,24 @@ class Streams(Commands):
         self.assertEqual((usage["id"], usage["status"], usage["processes_limit"]), (box, "running", 256))
         self.assertEqual([row["id"] for row in json.loads(self.said("stats", "--json"))], [box])
         self.assertRegex(self.said("stats").decode(), rf"^{box}  running .* / 512 MiB .* / 256\n$")
+
+    def test_lists_fit_a_terminal(self):
+        box = self.create()
+        self.assertRegex(self.said("ls").decode(), rf"^{box}  running   \d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$")
+        for command, columns, row in (("ls", 100, rf"{box}  running  \d{{4}}-\d\d-\d\d \d\d:\d\d"),
+                                      ("ls", 60, rf"{box}  running  \d\d-\d\d \d\d:\d\d"),
+                                      ("stats", 80, rf"{box}  running  .* / 256"),
+                                      ("stats", 60, rf"{box[:15]}[-0-9a-f]*…  running  .* / 256")):
+            terminal = self.terminal(command, columns=columns)
+            while terminal.read(PATIENCE):
+                pass
+            head, *rows = re.sub(r"\x1b\[\d*m", "", terminal.shown.decode()).splitlines()
+            self.assertRegex(head, "^SANDBOX +STATUS ")
+            self.assertRegex("\n".join(rows), f"^{row}$")
+            self.assertLessEqual(max(map(len, (head, *rows))), columns)
+        self.said("rm", box)
+        terminal = self.terminal("ls")
+        terminal.see("'gatehouse sandbox create' makes one")
 
 
 class Copies(Commands):

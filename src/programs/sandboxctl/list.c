@@ -12,19 +12,13 @@
 #include "base/printable.h"
 #include "cli/output.h"
 #include "cli/sandbox.h"
+#include "cli/table.h"
 
-enum { MICROSECONDS = 1000000, MIB = 1 << 20, USAGE_BYTES = 64 };
+enum { MICROSECONDS = 1000000, MIB = 1 << 20 };
+
+#define NO_SANDBOXES "You have no sandboxes: 'gatehouse sandbox create' makes one"
 
 static const volatile sig_atomic_t never = 0;
-
-/* People get a line that names the columns; scripts do not. */
-static void put_heads(struct output *output, const char *heads)
-{
-    if (!isatty(STDOUT_FILENO))
-        return;
-    output_str(output, str_from(heads));
-    output_line_end(output);
-}
 
 static int print_json(const struct ctl *ctl, struct err *err)
 {
@@ -37,19 +31,24 @@ static int print_json(const struct ctl *ctl, struct err *err)
 
 /* ---- ls ---- */
 
-/* Of an image. */
-static void put_names(struct output *output, const struct json_value *names)
+enum { IMAGE_COLUMNS = 4, SANDBOX_COLUMNS = IMAGE_COLUMNS - 1 };
+
+/* An image has several names: a script gets them apart from each other as columns are. */
+static void put_names(struct table *table, const struct json_value *names)
 {
-    if (names == NULL || names->type != JSON_ARRAY)
-        return;
-    json_each_item (name, names)
-        if (name->type == JSON_STRING) {
-            output_str(output, STR("  "));
-            output_shown(output, json_str(name), PRINTABLE_LINE);
-        }
+    cleanup_buf struct buf text = BUF_INIT(CTL_MAX_TEXT_BYTES);
+
+    if (names != NULL && names->type == JSON_ARRAY)
+        json_each_item (name, names)
+            if (name->type == JSON_STRING) {
+                if (text.len > 0)
+                    (void)buf_append_str(&text, table->is_terminal ? STR(", ") : STR("  "));
+                (void)buf_append_str(&text, json_str(name));
+            }
+    table_cell(table, buf_view(&text));
 }
 
-static void put_row(struct output *output, const struct json_value *item)
+static void put_row(struct table *table, const struct json_value *item)
 {
     char time[CLOCK_ISO_BYTES];
     struct str id = STR_EMPTY;
@@ -61,11 +60,14 @@ static void put_row(struct output *output, const struct json_value *item)
     (void)json_get_int(item, STR("created_at"), &created);
     if (!json_get_str(item, STR("status"), &status) && json_get_bool(item, STR("in_use"), &is_used))
         status = is_used ? STR("in use") : STR("unused");
-    clock_format_iso(created * 1000, time);
-    output_shown(output, id, PRINTABLE_LINE);
-    output_printf(output, "  %-8.*s  %.19sZ", STR_ARG(status), time);
-    put_names(output, json_get(item, STR("names")));
-    output_line_end(output);
+    created = created <= 0 ? 0 : created < CLOCK_LAST_MS / 1000 ? created * 1000 : CLOCK_LAST_MS;
+    clock_format_iso(created, time);
+    snprintf(time + strlen("2026-03-01T12:00:00"), 2, "Z");
+    table_cell(table, id);
+    table_cell(table, status);
+    table_cell_time(table, created, str_from(time));
+    if (table->count == IMAGE_COLUMNS)
+        put_names(table, json_get(item, STR("names")));
 }
 
 int ctl_list(struct ctl *ctl, const struct option_values *values, const char *target,
@@ -74,6 +76,13 @@ int ctl_list(struct ctl *ctl, const struct option_values *values, const char *ta
     cleanup_arena struct arena arena = ARENA_INIT(2 * (size_t)CTL_MAX_TEXT_BYTES);
     cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &never);
     bool is_images = strcmp(target, "/images") == 0;
+    const struct table_column columns[IMAGE_COLUMNS] = {
+        {.title = is_images ? "IMAGE" : "SANDBOX", .usual = 1, .least = 12},
+        {.title = "STATUS", .usual = 8},
+        {.title = "CREATED", .usual = 1},
+        {.title = "NAMES", .usual = 1, .least = 10},
+    };
+    cleanup_table struct table table = {.count = 0};
     const struct json_value *answer;
     int r = ctl_ask_json(ctl, HTTP_METHOD_GET, target, NULL, &arena, &answer, err);
 
@@ -81,28 +90,27 @@ int ctl_list(struct ctl *ctl, const struct option_values *values, const char *ta
         return r;
     if (options_is_on(values, SANDBOX_LS_JSON))
         return print_json(ctl, err);
-    if (answer->type == JSON_ARRAY && answer->size > 0)
-        put_heads(&output, is_images ? "IMAGE                                                     "
-                                       "        STATUS    CREATED               NAMES"
-                                     : "SANDBOX                               STATUS    CREATED");
-    else if (isatty(STDERR_FILENO))
-        fprintf(stderr, is_images
-                            ? "You have no images: 'gatehouse sandbox image build' makes one\n"
-                            : "You have no sandboxes: 'gatehouse sandbox create' makes one\n");
+    table_init(&table, &output, columns, is_images ? IMAGE_COLUMNS : SANDBOX_COLUMNS);
     json_each_item (item, answer)
-        put_row(&output, item);
+        put_row(&table, item);
+    table_end(&table, is_images ? "You have no images: 'gatehouse sandbox image build' makes one"
+                                : NO_SANDBOXES);
     return output_finish(&output, err);
 }
 
 /* ---- stats ---- */
 
 /* As wide as a small terminal. */
-static const char usage_heads[] =
-    "SANDBOX                               STATUS   MEMORY         CPU TIME  TASKS";
+static const struct table_column usage_columns[] = {
+    {.title = "SANDBOX", .usual = 1, .least = 12},
+    {.title = "STATUS", .usual = 7},
+    {.title = "MEMORY", .usual = 13},
+    {.title = "CPU TIME", .usual = 8, .is_number = true},
+    {.title = "TASKS", .usual = 1},
+};
 
-static void put_usage(struct output *output, const struct json_value *item)
+static void put_usage(struct table *table, const struct json_value *item)
 {
-    char shown_memory[USAGE_BYTES];
     struct str id = STR_EMPTY;
     struct str status = STR_EMPTY;
     int64_t memory = 0;
@@ -118,12 +126,12 @@ static void put_usage(struct output *output, const struct json_value *item)
     (void)json_get_int(item, STR("cpu_us"), &cpu_us);
     (void)json_get_int(item, STR("processes"), &processes);
     (void)json_get_int(item, STR("processes_limit"), &most_processes);
-    snprintf(shown_memory, sizeof(shown_memory), "%.1f / %lld MiB", (double)memory / MIB,
-             (long long)(most_memory / MIB));
-    output_shown(output, id, PRINTABLE_LINE);
-    output_printf(output, "  %-7.*s  %-13s  %6.2f s  %lld / %lld", STR_ARG(status), shown_memory,
-                  (double)cpu_us / MICROSECONDS, (long long)processes, (long long)most_processes);
-    output_line_end(output);
+    table_cell(table, id);
+    table_cell(table, status);
+    table_cell_printf(table, "%.1f / %lld MiB", (double)memory / MIB,
+                      (long long)(most_memory / MIB));
+    table_cell_printf(table, "%.2f s", (double)cpu_us / MICROSECONDS);
+    table_cell_printf(table, "%lld / %lld", (long long)processes, (long long)most_processes);
 }
 
 static int ask_usage(struct ctl *ctl, const char *id, struct arena *arena,
@@ -140,6 +148,7 @@ int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *e
 {
     cleanup_arena struct arena arena = ARENA_INIT(2 * (size_t)CTL_MAX_TEXT_BYTES);
     cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &never);
+    cleanup_table struct table table = {.count = 0};
     const char *given = options_argument(values, 0);
     bool is_json = options_is_on(values, SANDBOX_LS_JSON);
     const struct json_value *answer;
@@ -147,14 +156,15 @@ int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *e
     size_t count = 0;
     int r;
 
+    table_init(&table, &output, usage_columns, array_size(usage_columns));
     if (given != NULL) {
         r = ctl_find_id(ctl, "/sandboxes", given, id, err);
         if (r == 0)
             r = ask_usage(ctl, id, &arena, &answer, err);
         if (r < 0 || is_json)
             return r < 0 ? r : print_json(ctl, err);
-        put_heads(&output, usage_heads);
-        put_usage(&output, answer);
+        put_usage(&table, answer);
+        table_end(&table, NULL);
         return output_finish(&output, err);
     }
     r = ctl_ask_json(ctl, HTTP_METHOD_GET, "/sandboxes", NULL, &arena, &answer, err);
@@ -162,8 +172,6 @@ int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *e
         return r;
     if (is_json)
         output_str(&output, STR("["));
-    else if (answer->type == JSON_ARRAY && answer->size > 0)
-        put_heads(&output, usage_heads);
     json_each_item (item, answer) {
         const struct json_value *usage;
         struct err gone = ERR_INIT;
@@ -175,7 +183,7 @@ int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *e
         if (ask_usage(ctl, id, &arena, &usage, &gone) < 0)
             continue;
         if (!is_json) {
-            put_usage(&output, usage);
+            put_usage(&table, usage);
             continue;
         }
         output_str(&output, count++ > 0 ? STR(",") : STR_EMPTY);
@@ -184,6 +192,8 @@ int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *e
     if (is_json) {
         output_str(&output, STR("]"));
         output_line_end(&output);
+    } else {
+        table_end(&table, NO_SANDBOXES);
     }
     return output_finish(&output, err);
 }
