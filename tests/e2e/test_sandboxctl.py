@@ -258,6 +258,8 @@ class Streams(Commands):
         self.assertEqual((usage["id"], usage["status"], usage["processes_limit"]), (box, "running", 256))
         self.assertEqual([row["id"] for row in json.loads(self.said("stats", "--json"))], [box])
         self.assertRegex(self.said("stats").decode(), rf"^{box}  running .* / 512 MiB .* / 256\n$")
+        boxes = {box, *(self.said("create").decode().strip() for _ in range(2))}
+        self.assertEqual({line.split()[0] for line in self.said("stats").decode().splitlines()}, boxes)
 
     def test_lists_fit_a_terminal(self):
         box = self.create()

@@ -170,6 +170,9 @@ int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *e
     r = ctl_ask_json(ctl, HTTP_METHOD_GET, "/sandboxes", NULL, &arena, &answer, err);
     if (r < 0)
         return r;
+    answer = json_copy(&arena, answer); /* the next answer replaces the text of this one */
+    if (answer == NULL)
+        return err_set_plain(err, arena.error);
     if (is_json)
         output_str(&output, STR("["));
     json_each_item (item, answer) {
