@@ -36,6 +36,16 @@ class Scene(test_server.Scene):
         self.assertEqual(result.returncode, status, result.stderr)
         return result.stdout if status == 0 else result.stderr
 
+    def on_terminal(self, *arguments):
+        keeper, terminal = pty.openpty()
+        result = subprocess.run([GATEHOUSE, arguments[0], "--state-dir", self.state, *arguments[1:]],
+                                env=clean_environment(TERM="dumb"), stdout=terminal, stderr=terminal, timeout=PATIENCE)
+        os.close(terminal)
+        self.assertEqual(result.returncode, 0)
+        shown = os.read(keeper, 1 << 16).decode().replace("\r\n", "\n")
+        os.close(keeper)
+        return shown
+
     def add(self, *names):
         for name in names:
             self.assertEqual(self.user("add", name, given=PASSWORD + "\n"), f"Added {name}.\n")
@@ -207,6 +217,9 @@ class Command(Scene):
         listed = json.loads(self.user("list", "--json"))
         self.assertEqual([(user["name"], user["hasPassword"]) for user in listed],
                          [("owner", False), ("anna", True), ("bob", False)])
+        self.assertRegex(self.on_terminal("user", "list"),
+                         r"^USER +SIGNS IN WITH +CREATED\nowner +no password +-\n"
+                         r"anna +password +\d{4}-\d\d-\d\d \d\d:\d\d\nbob ")
         self.assertIn("already", self.user("add", "anna", given=PASSWORD, status=1))
         self.assertEqual(self.user("remove", "bob"), "Removed bob.\n")
         self.assertIn("no user", self.user("remove", "bob", status=1))
@@ -449,7 +462,10 @@ class TwoUsers(Scene):
         os.close(terminal)
         os.close(stdout)
         self.manage("--user", "bob", "remove", "shown")
-        self.assertRegex(self.manage("--user", "bob", "list").stdout, "^cli\t")
+        self.assertRegex(self.manage("--user", "bob", "list").stdout, "^cli\t[^\t]+\n$")
+        self.assertRegex(self.on_terminal("agent", "--user", "bob", "list"),
+                         r"^AGENT +TOOLS +CREATED\ncli +read,write\S* +\d{4}-\d\d-\d\d \d\d:\d\d\n$")
+        self.assertIn("'gatehouse agent add NAME'", self.on_terminal("agent", "list"))
         self.assertIn("no user", self.manage("--user", "nobody", "list", status=1).stderr)
 
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,6 +18,7 @@
 #include "cli/agent.h"
 #include "cli/output.h"
 #include "cli/runner.h"
+#include "cli/table.h"
 #include "gatehouse/audit.h"
 #include "gateway/toolset.h"
 #include "isolate/confine.h"
@@ -28,6 +30,7 @@
 enum {
     PRIVATE_UMASK = 077,
     LIST_BYTES = 1 << 20,
+    GROUPS_BYTES = 128,
 };
 
 static const volatile sig_atomic_t never_stopped;
@@ -140,22 +143,25 @@ static int add(struct program *program, struct err *err)
 
 struct listing {
     struct program *program;
+    struct table table;
     struct json_writer json;
     bool is_json;
 };
 
-static void list_text(struct output *output, const struct store_agent *agent)
+static void list_text(struct table *table, const struct store_agent *agent)
 {
-    const char *comma = "";
+    bool has_label = !table->is_terminal && agent->workspace[0] != '\0';
+    char groups[GROUPS_BYTES] = "";
+    size_t len = 0;
 
-    output_printf(output, "%s\t", agent->name);
     for (size_t i = 0; i < TOOLSET_GROUP_NAMES; i++)
-        if ((agent->groups & toolset_groups[i].bit) != 0) {
-            output_printf(output, "%s%s", comma, toolset_groups[i].name);
-            comma = ",";
-        }
-    output_printf(output, "%s%s\n", agent->workspace[0] != '\0' ? "\tworkspace: " : "",
-                  agent->workspace);
+        if ((agent->groups & toolset_groups[i].bit) != 0)
+            len += (size_t)snprintf(groups + len, sizeof(groups) - len, "%s%s", len > 0 ? "," : "",
+                                    toolset_groups[i].name);
+    table_cell(table, str_from(agent->name));
+    table_cell(table, str_from(groups));
+    table_cell_printf(table, "%s%s", has_label ? "workspace: " : "", agent->workspace);
+    table_cell_time(table, agent->created_ms, STR_EMPTY);
 }
 
 static void list_json(struct json_writer *json, const struct store_agent *agent)
@@ -183,22 +189,34 @@ static void take_agent(void *data, const struct store_agent *agent)
     if (listing->is_json)
         list_json(&listing->json, agent);
     else
-        list_text(&listing->program->output, agent);
+        list_text(&listing->table, agent);
 }
 
 static int list(struct program *program, struct err *err)
 {
+    static const struct table_column columns[] = {
+        {.title = "AGENT", .usual = 1},
+        {.title = "TOOLS", .usual = 1, .least = 12},
+        {.title = "WORKSPACE", .usual = 1, .least = 8, .is_optional = true},
+        {.title = "CREATED"},
+    };
     cleanup_buf struct buf text = BUF_INIT(LIST_BYTES);
     struct listing listing = {.program = program,
                               .is_json = options_is_on(program->values, AGENT_LIST_JSON)};
     int r;
 
+    table_init(&listing.table, &program->output, columns, array_size(columns));
+    listing.table.gap = listing.table.is_terminal ? listing.table.gap : "\t";
     json_writer_init(&listing.json, &text);
     json_begin_array(&listing.json);
     r = store_each_agent(program->store, take_agent, &listing);
     json_end_array(&listing.json);
     if (r == 0)
         r = json_writer_finish(&listing.json);
+    if (r == 0 && !listing.is_json)
+        table_end(&listing.table,
+                  "There are no agents: 'gatehouse agent add NAME' makes a key for one");
+    table_done(&listing.table);
     if (r < 0)
         return err_set_plain(err, r);
     if (listing.is_json) {
@@ -239,6 +257,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
 
     (void)arena;
     umask(PRIVATE_UMASK);
+    tzset(); /* which reads a file */
     r = session_state_server_dir(options_text(values->above, AGENT_OPTION_STATE_DIR), path, err);
     if (r == 0)
         r = store_open(path, &program.store, err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "base/secret.h"
 #include "cli/output.h"
 #include "cli/runner.h"
+#include "cli/table.h"
 #include "cli/user.h"
 #include "isolate/confine.h"
 #include "programs/user/newpassword.h"
@@ -147,7 +149,7 @@ static int make_link(struct program *program, const char *name, struct err *err)
 /* ---- the list ---- */
 
 struct listing {
-    struct program *program;
+    struct table table;
     struct json_writer json;
     bool is_json;
 };
@@ -158,8 +160,9 @@ static void take_user(void *data, const struct store_user *user)
     char created[CLOCK_ISO_BYTES];
 
     if (!listing->is_json) {
-        output_printf(&listing->program->output, "%s\t%s\n", user->name,
-                      user->has_password ? "password" : "no password");
+        table_cell(&listing->table, str_from(user->name));
+        table_cell(&listing->table, user->has_password ? STR("password") : STR("no password"));
+        table_cell_time(&listing->table, user->created_ms, STR_EMPTY);
         return;
     }
     clock_format_iso(user->created_ms, created);
@@ -173,17 +176,26 @@ static void take_user(void *data, const struct store_user *user)
 
 static int list(struct program *program, struct err *err)
 {
+    static const struct table_column columns[] = {
+        {.title = "USER", .usual = 1},
+        {.title = "SIGNS IN WITH", .usual = 1},
+        {.title = "CREATED"},
+    };
     cleanup_buf struct buf text = BUF_INIT(LIST_BYTES);
-    struct listing listing = {.program = program,
-                              .is_json = options_is_on(program->values, USER_LIST_JSON)};
+    struct listing listing = {.is_json = options_is_on(program->values, USER_LIST_JSON)};
     int r;
 
+    table_init(&listing.table, &program->output, columns, array_size(columns));
+    listing.table.gap = listing.table.is_terminal ? listing.table.gap : "\t";
     json_writer_init(&listing.json, &text);
     json_begin_array(&listing.json);
     r = store_each_user(program->store, take_user, &listing);
     json_end_array(&listing.json);
     if (r == 0)
         r = json_writer_finish(&listing.json);
+    if (r == 0)
+        table_end(&listing.table, NULL); /* the owner is always there */
+    table_done(&listing.table);
     if (r < 0)
         return err_set_plain(err, r);
     if (listing.is_json) {
@@ -239,6 +251,7 @@ static int run(const struct option_values *values, struct arena *arena, struct e
 
     (void)arena;
     umask(PRIVATE_UMASK);
+    tzset(); /* which reads a file */
     r = session_state_server_dir(options_text(values->above, USER_OPTION_STATE_DIR), path, err);
     if (r == 0)
         r = store_open(path, &program.store, err);
