@@ -5,8 +5,10 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/printable.h"
+#include "base/when.h"
 #include "cli/daemonquery.h"
 #include "cli/output.h"
 #include "cli/status.h"
@@ -124,6 +126,21 @@ static int tell_three(struct str before, struct str shown, struct str behind, st
     return r == 0 ? buf_append_str(out, behind) : r;
 }
 
+/* As the daemon wrote it, if that is no time. */
+static int tell_since(struct str since, struct buf *out)
+{
+    int64_t now_ms = clock_wall_ms(&clock_system);
+    struct clock_iso time;
+    char when[WHEN_BYTES];
+    char ago[WHEN_BYTES];
+
+    if (!clock_parse_iso(since, &time))
+        return printable_append(out, since, PRINTABLE_LINE);
+    when_format(clock_iso_ms(&time), now_ms, WHEN_MINUTES, when);
+    when_relative(clock_iso_ms(&time), now_ms, ago);
+    return buf_printf(out, "%s (%s)", when, ago);
+}
+
 static int tell_connection(const struct answer *answer, struct buf *out)
 {
     bool is_open = answer->state.len == 0 || str_eq(answer->state, STR("connected"));
@@ -132,9 +149,9 @@ static int tell_connection(const struct answer *answer, struct buf *out)
     if (answer->is_connected) {
         r = tell_three(STR("Connected to "), answer->url, STR(" since "), out);
         if (r == 0)
-            r = tell_three(
-                STR(""), answer->since,
-                is_open ? STR("") : STR("; the event stream broke and is being reopened"), out);
+            r = tell_since(answer->since, out);
+        if (r == 0 && !is_open)
+            r = buf_append_str(out, STR("; the event stream broke and is being reopened"));
         return r;
     }
     for (size_t i = 0; i < array_size(without_connection); i++)
