@@ -53,7 +53,7 @@ static int prepare(void *self, const struct catalog_tool *tool, const struct jso
 {
     struct browser_tools *tools = self;
     struct browser_call *call;
-    int r = schema_check(tools->schemas[tool->id - BROWSER_FIRST_TOOL], arguments, err);
+    int r = schema_check_arguments(tools->schemas[tool->id - BROWSER_FIRST_TOOL], arguments, err);
 
     (void)cancel;
     if (r < 0)

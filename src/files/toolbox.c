@@ -360,15 +360,10 @@ static int check_arguments(struct toolbox *box, const struct catalog_tool *tool,
                            const struct json_value *arguments, struct err *err)
 {
     const struct schema *schema;
-    struct err why = ERR_INIT;
     int r = find_schema(box->own, tool, &schema, err);
 
     if (r == 0)
-        r = schema_check(schema, arguments, &why);
-    /* The message goes on from the field. */
-    if (why.code != 0)
-        return err_set_field(err, r, why.field, "%s %s",
-                             why.field[0] != '\0' ? why.field : "the arguments", why.message);
+        r = schema_check_arguments(schema, arguments, err);
     /* The catalogue may leave it open, and everything after this relies on it. */
     if (r == 0 && arguments->type != JSON_OBJECT)
         return err_set(err, ERR_SCHEMA_MISMATCH, "the arguments must be an object");

@@ -268,7 +268,8 @@ static int prepare(void *self, const struct catalog_tool *tool, const struct jso
 {
     struct screen_tools *tools = self;
     struct screen_call *call;
-    int r = schema_check(tools->schemas[tool->id - TOOL_SCREEN_SCREENSHOT], arguments, err);
+    int r =
+        schema_check_arguments(tools->schemas[tool->id - TOOL_SCREEN_SCREENSHOT], arguments, err);
 
     (void)cancel;
     if (r < 0)

@@ -165,21 +165,6 @@ int shell_new(const struct shell_config *config, struct shell **out_shell, struc
 
 /* ---- preparing ---- */
 
-static int check_arguments(const struct shell_call *call, const struct json_value *arguments,
-                           struct err *err)
-{
-    struct err why = ERR_INIT;
-    int r =
-        schema_check(call->shell->schemas[call->tool->id - TOOL_SHELL_EXECUTE], arguments, &why);
-
-    /* The message goes on from the field. */
-    if (r < 0)
-        return err_set_field(err, r, why.field, "%s %s",
-                             why.field[0] != '\0' ? why.field : "the arguments",
-                             why.code != 0 ? why.message : err_text(r));
-    return 0;
-}
-
 static int explain_directory(int code, struct err *err)
 {
     char why[ERR_MESSAGE_BYTES];
@@ -338,7 +323,8 @@ int shell_prepare(struct shell *shell, const struct catalog_tool *tool,
     call->shell = shell;
     call->tool = tool;
     arena_init(&call->arena, CALL_ARENA_BYTES);
-    r = check_arguments(call, arguments, err);
+    r = schema_check_arguments(call->shell->schemas[call->tool->id - TOOL_SHELL_EXECUTE], arguments,
+                               err);
     if (r == 0) {
         call->arguments = json_copy(&call->arena, arguments);
         if (call->arguments == NULL)

@@ -61,7 +61,7 @@ static int prepare(void *self, const struct catalog_tool *tool, const struct jso
 {
     struct workspace_tools *tools = self;
     struct tool_call *call;
-    int r = schema_check(tools->schemas[tool->id], arguments, err);
+    int r = schema_check_arguments(tools->schemas[tool->id], arguments, err);
 
     (void)cancel;
     if (r < 0)

@@ -362,7 +362,7 @@ class Disturbed(OnScreen):
             sound = {name: self.SOUND[name] for name in schema["required"]}
             for name in sound:
                 rest = {key: value for key, value in sound.items() if key != name}
-                self.assertTrue(self.is_refused(server, tool, rest), (tool, "without", name))
+                self.assertEqual(server.bad(tool, **rest), f"{name} is required")
             for name in schema["properties"]:
                 for value in self.WRONG:
                     is_left_out = value in (None, "") and name not in sound

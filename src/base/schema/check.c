@@ -566,3 +566,16 @@ int schema_check(const struct schema *schema, const struct json_value *value, st
 
     return schema_check_value(&c, schema, value, NULL);
 }
+
+int schema_check_arguments(const struct schema *schema, const struct json_value *arguments,
+                           struct err *err)
+{
+    struct err why = ERR_INIT;
+    int r = schema_check(schema, arguments, &why);
+
+    if (r < 0)
+        return err_set_field(err, r, why.field, "%s %s",
+                             why.field[0] != '\0' ? why.field : "the arguments",
+                             why.code != 0 ? why.message : err_text(r));
+    return 0;
+}

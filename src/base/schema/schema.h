@@ -48,4 +48,8 @@ int schema_compile(struct arena *arena, const struct json_value *document,
  */
 int schema_check(const struct schema *schema, const struct json_value *value, struct err *err);
 
+/* The same for the arguments of a call, with a whole sentence: "path must be a string". */
+int schema_check_arguments(const struct schema *schema, const struct json_value *arguments,
+                           struct err *err);
+
 #endif

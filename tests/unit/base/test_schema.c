@@ -504,6 +504,25 @@ static void compiling_stops_at_the_arenas_ceiling(void **state)
     }
 }
 
+static void the_complaint_about_an_argument_names_it(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    const struct schema *schema =
+        compile(&arena, STR("{\"type\":\"object\",\"required\":[\"x\"],\"properties\":{\"x\":{"
+                            "\"type\":\"integer\"}}}"));
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(schema_check_arguments(schema, parse(&arena, STR("{\"x\":1}")), &err), 0);
+    assert_int_equal(schema_check_arguments(schema, parse(&arena, STR("{}")), &err),
+                     ERR_SCHEMA_MISMATCH);
+    assert_string_equal(err.message, "x is required");
+    assert_string_equal(err.field, "x");
+    assert_int_equal(schema_check_arguments(schema, parse(&arena, STR("[]")), &err),
+                     ERR_SCHEMA_MISMATCH);
+    assert_string_equal(err.message, "the arguments must be an object, not an array");
+}
+
 /* Which complaint helps */
 
 static void tagged_forms_complain_about_the_form_that_is_meant(void **state)
@@ -1105,6 +1124,7 @@ TEST_MAIN(cmocka_unit_test(boolean_schemas_take_all_or_nothing),
           cmocka_unit_test(references_that_go_in_circles_are_refused),
           cmocka_unit_test(schema_outlives_its_document),
           cmocka_unit_test(compiling_stops_at_the_arenas_ceiling),
+          cmocka_unit_test(the_complaint_about_an_argument_names_it),
           cmocka_unit_test(tagged_forms_complain_about_the_form_that_is_meant),
           cmocka_unit_test(untagged_forms_complain_about_the_nearest),
           cmocka_unit_test(types_of_several_forms_add_up),
