@@ -316,12 +316,15 @@ static int launch_browser(struct browser_keeper *keeper, const struct launch *la
 
     if (path == NULL)
         return err_set(err, ERR_NOT_FOUND,
-                       "%.*s is not installed\nInstall it, for example the package chromium",
+                       browser_installed(STR_EMPTY) != NULL
+                           ? "%.*s is not installed\nLeave browser out to start the one that is"
+                           : "%.*s is not installed\nInstall it, for example the package chromium",
                        STR_ARG(launch->browser.len > 0 ? launch->browser : STR("A browser")));
     if (keeper->is_running)
         return err_set(err, ERR_BUSY, "a browser runs already");
     if (str_eq(launch->mode, STR("persistent")) && launch->profile.len == 0)
-        return err_set(err, ERR_INVALID_ARGUMENT, "persistent needs the name of a profile");
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "persistent needs profile, a name of your choice, like work");
     r = profile_open(keeper->config->state_dir,
                      str_eq(launch->mode, STR("persistent")) ? launch->profile : STR_EMPTY,
                      &keeper->profile, err);

@@ -98,11 +98,32 @@ static int64_t number_of_ref(struct str ref)
     return str_to_int64(str_slice(ref, 1, e - 1), &number) ? number : -2;
 }
 
+/* What is none is no old one either. */
+static bool is_ref(struct str ref)
+{
+    size_t i = 0;
+
+    if (ref.len > 0 && ref.ptr[0] == 'f')
+        for (i = 1; i < ref.len && ref.ptr[i] >= '0' && ref.ptr[i] <= '9';)
+            i++;
+    if (i == 1 || i + 1 >= ref.len || ref.ptr[i] != 'e')
+        return false;
+    for (i++; i < ref.len; i++)
+        if (ref.ptr[i] < '0' || ref.ptr[i] > '9')
+            return false;
+    return true;
+}
+
 static int place_of_ref(struct browser_task *call, struct str ref, struct place *out_place,
                         struct err *err)
 {
     int64_t number = number_of_ref(ref);
 
+    if (!is_ref(ref))
+        return err_set(err, ERR_TOOL_FAILED,
+                       "'%.*s' is no ref\nRefs look like e12 and stand in a browser_snapshot; what "
+                       "CSS, text= or role= finds goes into selector",
+                       str_print_length(str_slice(ref, 0, 60)), ref.ptr);
     list_each (node, &call->page->frames) {
         const struct frame *frame = list_entry(node, struct frame, node);
 
@@ -165,6 +186,18 @@ const struct json_value *value_of(const struct cdp_answer *answer)
     const struct json_value *result = json_get(answer->result, STR("result"));
 
     return result != NULL ? json_get(result, STR("value")) : NULL;
+}
+
+/* As in "() => document.title", which other tools call. */
+bool is_function(const struct cdp_answer *answer)
+{
+    return str_eq(text_of(json_get(answer->result, STR("result")), "type"), STR("function"));
+}
+
+int say_function(struct err *err)
+{
+    return err_set(err, ERR_TOOL_FAILED,
+                   "The script only makes a function\nCall it, as in (() => document.title)()");
 }
 
 static int explain_exception(const struct json_value *details, struct err *err)

@@ -93,6 +93,17 @@ static bool is_own(const struct browser_tools *tools, struct str host, uint16_t 
            strcmp(here, there) == 0;
 }
 
+/* "example.com/a", "localhost:3000", but not "mailto:me". */
+static bool lacks_protocol(struct str text)
+{
+    size_t colon = str_find(text, STR(":"));
+    size_t slash = str_find(text, STR("/"));
+
+    if (colon == SIZE_MAX || slash < colon)
+        return slash > 0 && text.ptr[0] != '.';
+    return colon + 1 < text.len && text.ptr[colon + 1] >= '0' && text.ptr[colon + 1] <= '9';
+}
+
 static int take_url(struct browser_call *call, struct str text, struct err *err)
 {
     struct browser_url url;
@@ -100,6 +111,10 @@ static int take_url(struct browser_call *call, struct str text, struct err *err)
     if (!browser_url_parse(text, &url))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "url",
                              "url: '%.100s' is not a plain address", text.ptr);
+    if (url.scheme == BROWSER_OTHER && lacks_protocol(text))
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "url",
+                             "url: begin it with http:// or https://, as in https://%.*s",
+                             str_print_length(str_slice(text, 0, 100)), text.ptr);
     if (url.scheme == BROWSER_OTHER)
         return err_set_field(
             err, ERR_DENIED_BY_POLICY, "url",

@@ -347,6 +347,28 @@ int tool_click(struct browser_task *call, struct err *err)
     return r == 0 ? finish_after(call, &mark, has_reacted, "clicked", point.ref, err) : r;
 }
 
+/* Elsewhere a click hits nothing, and nobody would know. */
+static int check_in_view(struct browser_task *call, double x, double y, struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer metrics = CDP_ANSWER_INIT;
+    int r = ask(call, call->page->session, "Page.getLayoutMetrics", &metrics, err, "{}");
+    const struct json_value *view;
+    double width;
+    double height;
+
+    if (r < 0)
+        return r;
+    view = json_get(metrics.result, STR("cssLayoutViewport"));
+    width = number_of(view, "clientWidth", 0);
+    height = number_of(view, "clientHeight", 0);
+    if (x >= 0 && y >= 0 && x < width && y < height)
+        return 0;
+    return err_set(err, ERR_TOOL_FAILED,
+                   "(%.0f, %.0f) is outside of the viewport, which has %.0f x %.0f pixels\nScroll "
+                   "first, or use browser_click",
+                   x, y, width, height);
+}
+
 int tool_click_xy(struct browser_task *call, struct err *err)
 {
     int64_t count = whole_of(call->arguments, "clickCount", 1);
@@ -354,11 +376,9 @@ int tool_click_xy(struct browser_task *call, struct err *err)
     int r;
 
     mark_now(call->page, &mark);
-    r = click_at(call, number_of(call->arguments, "x", 0), number_of(call->arguments, "y", 0),
-                 count < 1   ? 1
-                 : count > 3 ? 3
-                             : count,
-                 err);
+    r = check_in_view(call, x, y, err);
+    if (r == 0)
+        r = click_at(call, x, y, count < 1 ? 1 : count > 3 ? 3 : count, err);
     return r == 0 ? finish(call, &mark, "clicked", NULL, err) : r;
 }
 
@@ -736,6 +756,12 @@ int tool_scroll(struct browser_task *call, struct err *err)
     struct mark mark;
     int r;
 
+    if (target == NULL && text_of(call->arguments, "direction").len == 0)
+        return err_set(err, ERR_TOOL_FAILED,
+                       str_eq(text_of(call->arguments, "mode"), STR("element"))
+                           ? "element is required for the mode element"
+                           : "direction is required for the mode direction: up, down, left or "
+                             "right");
     mark_now(call->page, &mark);
     r = target != NULL ? place_of_target(call, target, &place, err) : place_main(call, &place, err);
     if (r == 0 && target != NULL)

@@ -519,8 +519,11 @@ static int wait_for_url(struct browser_task *call, struct str pattern, int64_t d
         if (call_is_over(call) || cdp_has_ended(call->link->cdp))
             return err_set(err, ERR_TOOL_FAILED, "interrupted while waiting for the address");
         if (!monitor_wait(&call->host->monitor, deadline_ms))
-            return err_set(err, ERR_TIMED_OUT, "Timed out: the address is still %.150s",
-                           call->page->url);
+            return err_set(err, ERR_TIMED_OUT, "Timed out: the address is still %.150s%s",
+                           call->page->url,
+                           str_find(pattern, STR("*")) == SIZE_MAX
+                               ? "\nurl is all of the address; * in it is anything, as in */done*"
+                               : "");
     }
     return 0;
 }
@@ -576,6 +579,7 @@ static int wait_for_predicate(struct browser_task *call, struct str predicate, i
                               struct err *err)
 {
     enum { LOOK_MS = 100 };
+    char thrown[128] = "";
 
     while (true) {
         cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
@@ -586,7 +590,16 @@ static int wait_for_predicate(struct browser_task *call, struct str predicate, i
 
         if (r == ERR_CONNECTION_LOST || r == ERR_CANCELLED)
             return r;
-        if (r == 0 && json_get(answer.result, STR("exceptionDetails")) == NULL) {
+        if (r == 0 && is_function(&answer))
+            return say_function(err);
+        thrown[0] = '\0';
+        if (r == 0 && json_get(answer.result, STR("exceptionDetails")) != NULL) {
+            struct str words = text_of(json_get(answer.result, STR("result")), "description");
+            struct str line = words;
+
+            (void)str_cut(&words, '\n', &line);
+            snprintf(thrown, sizeof(thrown), "%.*s", str_print_length(line), line.ptr);
+        } else if (r == 0) {
             const struct json_value *value = value_of(&answer);
 
             holds = value != NULL && value->type != JSON_NULL &&
@@ -597,12 +610,32 @@ static int wait_for_predicate(struct browser_task *call, struct str predicate, i
         if (holds)
             return 0;
         if (left_ms(deadline_ms) == 0)
-            return err_set(err, ERR_TIMED_OUT, "Timed out: the predicate does not hold");
+            return err_set(err, ERR_TIMED_OUT, "Timed out: the predicate %s%s",
+                           thrown[0] != '\0' ? "throws " : "does not hold", thrown);
         while (monitor_now_ms() < next && !call_is_over(call))
             (void)monitor_wait(&call->host->monitor, next < deadline_ms ? next : deadline_ms + 1);
         if (call_is_over(call))
             return err_set(err, ERR_CANCELLED, "interrupted");
     }
+}
+
+/* For pages that show nothing to wait for. */
+static void pause_for(struct browser_task *call, int64_t deadline_ms)
+{
+    while (!call_is_over(call) && !cdp_has_ended(call->link->cdp) &&
+           monitor_wait(&call->host->monitor, deadline_ms))
+        ;
+}
+
+static bool has_condition(const struct browser_task *call)
+{
+    static const char *const conditions[] = {"selector", "url",      "loadState",
+                                             "text",     "textGone", "predicate"};
+
+    for (size_t i = 0; i < array_size(conditions); i++)
+        if (text_of(call->arguments, conditions[i]).len > 0)
+            return true;
+    return false;
 }
 
 int tool_wait(struct browser_task *call, struct err *err)
@@ -616,9 +649,16 @@ int tool_wait(struct browser_task *call, struct err *err)
     struct mark mark;
     int r = 0;
 
+    if (!has_condition(call) && json_get(call->arguments, STR("timeoutMs")) == NULL)
+        return err_set(
+            err, ERR_TOOL_FAILED,
+            "There is nothing to wait for\nName selector, url, loadState, text, textGone "
+            "or predicate; timeoutMs alone is a pause");
     mark_now(call->page, &mark);
     if (call->deadline_ms < deadline_ms + SETTLE_REQUESTS_MS)
         call->deadline_ms = deadline_ms + SETTLE_REQUESTS_MS;
+    if (!has_condition(call))
+        pause_for(call, deadline_ms);
     if (url.len > 0)
         r = wait_for_url(call, url, deadline_ms, err);
     if (r == 0 && state.len > 0)

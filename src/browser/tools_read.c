@@ -366,6 +366,8 @@ int tool_evaluate(struct browser_task *call, struct err *err)
                        STR_ARG(words.len > 0 ? words : text_of(details, "text")));
     }
     result = json_get(answer.result, STR("result"));
+    if (is_function(&answer))
+        return say_function(err);
     value = value_of(&answer);
     if (value == NULL && text_of(result, "unserializableValue").len > 0)
         return result_add(call, "result", "%s", text_of(result, "unserializableValue"));
@@ -495,6 +497,9 @@ static int cookies_set(struct browser_task *call, struct err *err)
     int64_t count = 0;
     int r = 0;
 
+    if (cookies == NULL)
+        return err_set(err, ERR_TOOL_FAILED,
+                       "cookies is required for set, as in [{\"name\":\"a\",\"value\":\"b\"}]");
     json_each_item (cookie, cookies) {
         struct str domain = text_of(cookie, "domain");
         cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
@@ -565,8 +570,13 @@ int tool_storage(struct browser_task *call, struct err *err)
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     const struct json_value *result = NULL;
     struct place place;
-    int r = place_main(call, &place, err);
+    int r = 0;
 
+    if (str_eq(text_of(call->arguments, "action"), STR("set")) &&
+        json_get(call->arguments, STR("data")) == NULL)
+        return err_set(err, ERR_TOOL_FAILED,
+                       "data is required for set, as in {\"name\":\"value\"}");
+    r = place_main(call, &place, err);
     if (r == 0)
         r = script(call, &place, "storage", COMMAND_MS, &answer, &result, err,
                    "{\"kind\":%s,\"action\":%s,\"data\":%v}", text_of(call->arguments, "kind"),

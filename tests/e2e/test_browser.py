@@ -257,6 +257,42 @@ class Pages(InBrowser):
         self.assertEqual(self.ok(server, "browser_resize", width=400, height=700)["width"], 400)
         self.assertEqual(self.text(server, "innerWidth"), 400)
 
+    def test_what_a_call_lacks_is_named_and_harms_nothing(self):
+        server = self.serve(connects=False)
+        self.assertIn("browser must be one of", self.fails(server, "browser_connect", browser="firefox"))
+        missing = next((name for name, path in (("chrome", "/opt/google/chrome/chrome"), ("brave", "/opt/brave.com/brave/brave"))
+                        if not os.path.exists(path)), None)
+        if missing is not None:
+            self.assertIn("Leave browser out", self.fails(server, "browser_connect", browser=missing))
+        self.ok(server, "browser_connect")
+        self.go(server, "forms.html")
+        name = {"selector": "#name"}
+        for tool, arguments, words in (
+                ("browser_click", {"element": "e12"}, "element must be an object"),
+                ("browser_click", {"element": {"ref": 12}}, "element.ref must be a string"),
+                ("browser_click", {"element": {"ref": "#name"}}, "'#name' is no ref"),
+                ("browser_click", {"element": {"ref": "[ref=e1]"}}, "is no ref"),
+                ("browser_click", {"element": {"ref": "f1"}}, "is no ref"),
+                ("browser_click", {"element": {"ref": "e999"}}, "Unknown element ref"),
+                ("browser_tab_focus", {}, "pageId is required"),
+                ("browser_type", {"element": name}, "text is required"),
+                ("browser_cookies", {"action": "set"}, "cookies is required"),
+                ("browser_storage", {"kind": "local", "action": "set"}, "data is required"),
+                ("browser_scroll", {"mode": "element"}, "element is required"),
+                ("browser_scroll", {"mode": "direction"}, "direction is required"),
+                ("browser_navigate", {"url": "example.com"}, "https://example.com"),
+                ("browser_navigate", {"url": "localhost:3000/a"}, "http://"),
+                ("browser_mouse_click_xy", {"x": 5000, "y": 5}, "outside of the viewport, which has 1280 x"),
+                ("browser_mouse_click_xy", {"x": 5, "y": -1}, "outside of the viewport"),
+                ("browser_evaluate", {"script": "() => document.title"}, "Call it"),
+                ("browser_wait", {}, "nothing to wait for"),
+                ("browser_wait", {"predicate": "() => true"}, "Call it"),
+                ("browser_wait", {"predicate": "gone.away", "timeoutMs": 50}, "throws ReferenceError: gone is not defined"),
+                ("browser_wait", {"url": "elsewhere", "timeoutMs": 50}, "* in it is anything")):
+            self.assertIn(words, self.fails(server, tool, **arguments), (tool, arguments))
+        self.assertEqual(self.text(server, "document.title"), "Forms")
+        self.assertGreaterEqual(self.ok(server, "browser_wait", timeoutMs=120)["elapsedMs"], 120)
+
     def test_dialogs_never_block(self):
         server = self.serve()
         seen = self.go(server, "dialogs.html")["snapshot"]
