@@ -620,11 +620,15 @@ static int type_keys(struct browser_task *call, struct str text, int64_t delay_m
     return r;
 }
 
-/* Focus, with the caret where the text goes; returns the element's ref. */
-static int focus(struct browser_task *call, const struct json_value *target, bool is_replaced,
-                 char out_ref[48], struct err *err)
+/*
+ * Focus, with the caret where the text goes; returns the element's ref. Into fields with a picker,
+ * keys are typed part by part: those get the text as a whole, and then have it.
+ */
+static int focus(struct browser_task *call, const struct json_value *target, struct str text,
+                 bool is_replaced, char out_ref[48], bool *out_has_text, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    cleanup_cdp_answer struct cdp_answer filled = CDP_ANSWER_INIT;
     const struct json_value *result;
     struct place place;
     struct point point = {0};
@@ -632,7 +636,12 @@ static int focus(struct browser_task *call, const struct json_value *target, boo
 
     if (r == 0)
         r = script(call, &place, "focus", ACTION_MS, &answer, &result, err,
-                   "{\"target\":%v,\"select\":%z}", target, is_replaced ? "all" : "end");
+                   "{\"target\":%v,\"text\":%s,\"select\":%z}", target, text,
+                   is_replaced ? "all" : "end");
+    *out_has_text = r == 0 && flag_of(result, "isPicked");
+    if (*out_has_text)
+        r = script(call, &place, "fill", ACTION_MS, &filled, &result, err,
+                   "{\"target\":%v,\"value\":%s}", target, text);
     if (r == 0)
         snprintf(out_ref, 48, "%s", point.ref);
     return r;
@@ -646,17 +655,19 @@ int tool_type(struct browser_task *call, struct err *err)
     bool is_pasted = str_eq(text_of(call->arguments, "mode"), STR("paste"));
     struct browser_key erase;
     char ref[48] = "";
+    bool has_text = false;
     struct mark mark;
     int r;
 
     mark_now(call->page, &mark);
-    r = focus(call, json_get(call->arguments, STR("element")), is_replaced, ref, err);
+    r = focus(call, json_get(call->arguments, STR("element")), text, is_replaced, ref, &has_text,
+              err);
     (void)browser_key_find(STR("Delete"), &erase);
-    if (r == 0 && is_replaced)
+    if (r == 0 && is_replaced && !has_text)
         r = press_key(call, &erase, 0, err);
-    if (r == 0 && is_pasted)
+    if (r == 0 && is_pasted && !has_text)
         r = insert(call, text, err);
-    else if (r == 0)
+    else if (r == 0 && !has_text)
         r = type_keys(call, text, delay_ms, err);
     if (r == 0 && flag_of(call->arguments, "submit") && !call_is_over(call))
         r = press(call, STR("Enter"), err);

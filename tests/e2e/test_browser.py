@@ -293,6 +293,25 @@ class Pages(InBrowser):
         self.assertEqual(self.text(server, "document.title"), "Forms")
         self.assertGreaterEqual(self.ok(server, "browser_wait", timeoutMs=120)["elapsedMs"], 120)
 
+    def test_typing_sets_what_the_field_takes_or_says_why_not(self):
+        server = self.serve()
+        self.go(server, "forms.html")
+
+        def value(name):
+            return self.text(server, f"document.querySelector('[name={name}]').value")
+
+        for name, text in (("birthday", "2026-01-02"), ("alarm", "07:30"), ("colour", "#00ff00"), ("volume", "9")):
+            self.ok(server, "browser_type", element={"selector": f"[name={name}]"}, text=text)
+            self.assertEqual(value(name), text)
+        self.assertIn("YYYY-MM-DD", self.fails(server, "browser_type", element={"selector": "[name=birthday]"}, text="2.1.2026"))
+        self.assertEqual(value("birthday"), "2026-01-02")
+        amount = {"selector": "[name=amount]"}
+        self.assertIn("takes a number", self.fails(server, "browser_type", element=amount, text="three"))
+        self.assertIn("takes a number", self.fails(server, "browser_fill_form", fields=[{"element": amount, "value": "three"}]))
+        self.ok(server, "browser_type", element=amount, text="7", clear=True)
+        self.assertEqual(value("amount"), "7")
+        self.assertIn("takes no text", self.fails(server, "browser_type", element={"selector": "[name=terms]"}, text="true"))
+
     def test_dialogs_never_block(self):
         server = self.serve()
         seen = self.go(server, "dialogs.html")["snapshot"]

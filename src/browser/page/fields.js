@@ -31,10 +31,11 @@ function placeCaret(element, where) {
 function focus(options) {
   const element = findTarget(options.target);
   const where = options.select ?? "none";
+  if (options.text !== undefined) requireText(element, options.text);
   if (!["all", "end", "start", "none"].includes(where)) throw new Failure("badArgument", "select must be all, end, start or none");
   giveFocus(element);
   placeCaret(element, where);
-  return { ref: refOf(element), label: labelOf(element), focused: focusedElement() === element };
+  return { ref: refOf(element), label: labelOf(element), focused: focusedElement() === element, isPicked: isPicked(element) };
 }
 
 function announce(element) {
@@ -45,6 +46,14 @@ function announce(element) {
 const setValue = uncurry(Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set);
 // They have a picker, or a handle: text cannot be inserted.
 const PICKED = words("color date datetime-local month range time week");
+
+const isPicked = (element) => element instanceof HTMLInputElement && PICKED.has(typeOf(element));
+
+// The browser drops without a word what such a field does not take.
+function requireText(element, text) {
+  if (checkedState(element, roleOf(element)) !== undefined) throw new Failure("notEditable", `${describeElement(element)} takes no text; use browser_click, or browser_fill_form with true or false`);
+  if (element instanceof HTMLInputElement && typeOf(element) === "number" && /[^\d\s.,eE+-]/.test(text)) throw new Failure("badValue", `${describeElement(element)} takes a number, not ${quote(text, 80)}`);
+}
 
 const TRUTH = { true: true, on: true, yes: true, checked: true, 1: true, false: false, off: false, no: false, unchecked: false, "": false, 0: false };
 
@@ -63,7 +72,8 @@ function fill(options) {
   }
   const checked = checkedState(element, roleOf(element));
   if (checked !== undefined) return wantedTruth(element, value) === checked ? { done: true, value: String(checked) } : { click: true };
-  if (element instanceof HTMLInputElement && PICKED.has(typeOf(element))) return pick(element, String(value));
+  if (isPicked(element)) return pick(element, String(value));
+  requireText(element, String(value));
   giveFocus(element);
   placeCaret(element, "all");
   return { insert: String(value) };
@@ -73,8 +83,11 @@ function pick(input, value) {
   const type = typeOf(input);
   const wanted = type === "color" ? value.trim().toLowerCase() : value.trim();
   giveFocus(input);
+  const before = inputValue(input);
   setValue(input, wanted);
-  if (inputValue(input) !== wanted) throw new Failure("badValue", `${describeElement(input)} does not take ${quote(value, 80)}; ${EXPECTED[type]}`);
+  const isTaken = inputValue(input) === wanted;
+  if (!isTaken) setValue(input, before);
+  if (!isTaken) throw new Failure("badValue", `${describeElement(input)} does not take ${quote(value, 80)}; ${EXPECTED[type]}`);
   announce(input);
   return { done: true, value: inputValue(input) };
 }
