@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "protocol/nearname.h"
 
 static const struct {
     const char *name;
@@ -14,6 +15,7 @@ static const struct {
     int modifier;
     const char *text;
 } named[] = {
+    /* In lower case, without '_'. */
     {"enter", "Enter", "Enter", 13, 0, "\r"},
     {"return", "Enter", "Enter", 13, 0, "\r"},
     {"tab", "Tab", "Tab", 9, 0, ""},
@@ -25,6 +27,13 @@ static const struct {
     {"insert", "Insert", "Insert", 45, 0, ""},
     {"home", "Home", "Home", 36, 0, ""},
     {"end", "End", "End", 35, 0, ""},
+    {"ins", "Insert", "Insert", 45, 0, ""},
+    {"kpenter", "Enter", "NumpadEnter", 13, 0, "\r"},
+    {"numpadenter", "Enter", "NumpadEnter", 13, 0, "\r"},
+    {"pgup", "PageUp", "PageUp", 33, 0, ""},
+    {"pgdn", "PageDown", "PageDown", 34, 0, ""},
+    {"prior", "PageUp", "PageUp", 33, 0, ""},
+    {"next", "PageDown", "PageDown", 34, 0, ""},
     {"pageup", "PageUp", "PageUp", 33, 0, ""},
     {"pagedown", "PageDown", "PageDown", 34, 0, ""},
     {"arrowleft", "ArrowLeft", "ArrowLeft", 37, 0, ""},
@@ -36,6 +45,18 @@ static const struct {
     {"right", "ArrowRight", "ArrowRight", 39, 0, ""},
     {"down", "ArrowDown", "ArrowDown", 40, 0, ""},
     {"space", " ", "Space", 32, 0, " "},
+    {"spacebar", " ", "Space", 32, 0, " "},
+    {"plus", "+", "Equal", 187, 0, "+"},
+    {"minus", "-", "Minus", 189, 0, "-"},
+    {"controll", "Control", "ControlLeft", 17, KEY_CONTROL, ""},
+    {"shiftl", "Shift", "ShiftLeft", 16, KEY_SHIFT, ""},
+    {"altl", "Alt", "AltLeft", 18, KEY_ALT, ""},
+    {"superl", "Meta", "MetaLeft", 91, KEY_META, ""},
+    {"super", "Meta", "MetaLeft", 91, KEY_META, ""},
+    {"win", "Meta", "MetaLeft", 91, KEY_META, ""},
+    {"windows", "Meta", "MetaLeft", 91, KEY_META, ""},
+    {"printscreen", "PrintScreen", "PrintScreen", 44, 0, ""},
+    {"print", "PrintScreen", "PrintScreen", 44, 0, ""},
     {"control", "Control", "ControlLeft", 17, KEY_CONTROL, ""},
     {"ctrl", "Control", "ControlLeft", 17, KEY_CONTROL, ""},
     {"controlormeta", "Control", "ControlLeft", 17, KEY_CONTROL, ""},
@@ -104,14 +125,21 @@ static bool put_function_key(struct str name, struct browser_key *key)
 bool browser_key_find(struct str name, struct browser_key *out_key)
 {
     struct browser_key key = {0};
+    char text[NEARNAME_BYTES];
+    struct str folded;
 
+    /* As in "Control + A". */
+    if (name.len > 1)
+        name = str_trim(name);
     if (name.len == 1 && name.ptr[0] >= ' ' && name.ptr[0] < 0x7f) {
         put_sign(name.ptr[0], &key);
         *out_key = key;
         return true;
     }
+    /* Others write Page_Down. */
+    folded = (struct str){text, nearname_fold(name, text)};
     for (size_t i = 0; i < array_size(named); i++)
-        if (str_eq_nocase(name, str_from(named[i].name))) {
+        if (str_eq_c(folded, named[i].name)) {
             snprintf(key.key, sizeof(key.key), "%s", named[i].key);
             snprintf(key.code, sizeof(key.code), "%s", named[i].code);
             snprintf(key.text, sizeof(key.text), "%s", named[i].text);

@@ -372,6 +372,8 @@ static int check_in_view(struct browser_task *call, double x, double y, struct e
 int tool_click_xy(struct browser_task *call, struct err *err)
 {
     int64_t count = whole_of(call->arguments, "clickCount", 1);
+    double x = number_of(call->arguments, "x", 0);
+    double y = number_of(call->arguments, "y", 0);
     struct mark mark;
     int r;
 
@@ -522,16 +524,20 @@ static int press(struct browser_task *call, struct str keys, struct err *err)
     int64_t modifiers = 0;
     struct str name = STR_EMPTY;
     struct browser_key key = {.key = ""};
+    size_t plus = SIZE_MAX;
     int r = 0;
 
     while (r == 0 && keys.len > 0 && count < MAX_HELD) {
-        size_t plus = keys.len > 1 ? str_find(str_slice(keys, 1, keys.len), STR("+")) : SIZE_MAX;
+        plus = keys.len > 1 ? str_find(str_slice(keys, 1, keys.len), STR("+")) : SIZE_MAX;
 
         name = plus == SIZE_MAX ? keys : str_slice(keys, 0, plus + 1);
         keys = plus == SIZE_MAX ? STR_EMPTY : str_slice(keys, plus + 2, keys.len);
         if (!browser_key_find(name, &key))
-            r = err_set(err, ERR_TOOL_FAILED, "there is no key '%.*s'", STR_ARG(name));
-        else if (keys.len == 0)
+            r = err_set(err, ERR_TOOL_FAILED,
+                        "there is no key '%.*s'\nUse a character, or a name such as Enter, Tab, "
+                        "Escape, ArrowDown, PageDown or F5, after keys to hold: Control+Shift+a",
+                        str_print_length(str_slice(name, 0, 60)), name.ptr);
+        else if (plus == SIZE_MAX)
             break;
         else if (key.modifier == 0)
             r = err_set(err, ERR_TOOL_FAILED,
@@ -543,8 +549,10 @@ static int press(struct browser_task *call, struct str keys, struct err *err)
             r = key_event(call, "rawKeyDown", &key, modifiers, false, err);
         }
     }
-    if (r == 0 && (name.len == 0 || count == MAX_HELD))
-        r = err_set(err, ERR_TOOL_FAILED, "'%.*s' names no key, or too many", STR_ARG(keys));
+    if (r == 0 && (name.len == 0 || plus != SIZE_MAX))
+        r = err_set(err, ERR_TOOL_FAILED,
+                    "%s\nEnd keys with one to press, as in Enter or Control+A",
+                    count == MAX_HELD ? "too many keys are held" : "no key is named to be pressed");
     if (r == 0)
         r = press_key(call, &key, modifiers, err);
     while (count > 0 && !call->page->is_closed) {

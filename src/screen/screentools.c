@@ -110,6 +110,27 @@ static int take_image(const struct json_value *arguments, struct screen_request 
     return 0;
 }
 
+static int add_key(struct buf *names, struct str key)
+{
+    int r = names->len > 0 ? buf_append_char(names, '\n') : 0;
+
+    return r == 0 ? buf_append_str(names, key.len > 1 ? str_trim(key) : key) : r;
+}
+
+/* "ctrl+shift+t" is what other tools take; a plus at either end is a key. */
+static int add_keys(struct buf *names, struct str keys)
+{
+    size_t plus;
+    int r = 0;
+
+    while (r == 0 && keys.len > 2 &&
+           (plus = str_find(str_slice(keys, 1, keys.len - 2), STR("+"))) != SIZE_MAX) {
+        r = add_key(names, str_slice(keys, 0, plus + 1));
+        keys = str_slice(keys, plus + 2, keys.len);
+    }
+    return r == 0 ? add_key(names, keys) : r;
+}
+
 static int take_keys(struct screen_call *call, struct err *err)
 {
     const struct json_value *list = json_get(call->arguments, STR("keys"));
@@ -119,13 +140,11 @@ static int take_keys(struct screen_call *call, struct err *err)
 
     if (list != NULL)
         json_each_item (item, list) {
-            if (r == 0 && names.len > 0)
-                r = buf_append_char(&names, '\n');
             if (r == 0)
-                r = buf_append_str(&names, json_str(item));
+                r = add_keys(&names, json_str(item));
         }
     else if (json_get_str(call->arguments, STR("key"), &one))
-        r = buf_append_str(&names, one);
+        r = add_keys(&names, one);
     if (r < 0)
         return err_set_plain(err, r);
     call->keys = strndup(names.len > 0 ? names.data : "", names.len);

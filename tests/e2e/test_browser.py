@@ -312,6 +312,19 @@ class Pages(InBrowser):
         self.assertEqual(value("amount"), "7")
         self.assertIn("takes no text", self.fails(server, "browser_type", element={"selector": "[name=terms]"}, text="true"))
 
+    def test_keys_have_the_names_that_others_give_them(self):
+        server = self.serve()
+        self.go(server, "forms.html")
+        self.text(server, "window.seen = []; addEventListener('keydown', (event) => { seen.push(event.key); event.preventDefault(); }); 1")
+        for keys in ("Page_Down", "PgUp", "KP_Enter", "Return", "Ctrl + A", "super+k", "Control_L", "Control+Plus", "spacebar"):
+            self.ok(server, "browser_press", keys=keys)
+        self.assertEqual(self.text(server, "seen"), ["PageDown", "PageUp", "Enter", "Enter", "Control", "A", "Meta", "k",
+                                                     "Control", "Control", "+", " "])
+        for keys in ("Ctrl-A", "Hyper+a", "nokey"):
+            self.assertIn("Control+Shift+a", self.fails(server, "browser_press", keys=keys))
+        for keys in ("Ctrl+", ""):
+            self.assertIn("End keys with one to press", self.fails(server, "browser_press", keys=keys))
+
     def test_dialogs_never_block(self):
         server = self.serve()
         seen = self.go(server, "dialogs.html")["snapshot"]

@@ -242,7 +242,14 @@ class Acting(OnScreen):
                    for event in self.events(path, "KeyPress")]
         self.assertEqual(pressed, [("0x0", "Control_L"), ("0x4", "Shift_L"), ("0x5", "T"), ("0x0", "F5")])
         self.assertIn("no key \"nokey\"", server.bad("keyboard_shortcut", keys=["ctrl", "nokey"]))
+        self.assertIn("no key \"ctrl+\"", server.bad("keyboard_key_tap", key="ctrl+"))
         self.assertEqual(len(self.events(path, "KeyPress")), 4)
+        # In one word, as other tools take them.
+        self.ok(server, "keyboard_key_tap", key="ctrl + Page_Down")
+        self.ok(server, "keyboard_shortcut", keys=["shift+F6"])
+        self.wait_for(lambda: "F6" in path.read_text())
+        self.assertEqual([re.search(r"keysym 0x\w+, (\w+)", event)[1] for event in self.events(path, "KeyPress")][4:],
+                         ["Control_L", "Next", "Shift_L", "F6"])
 
     def test_text_comes_out_as_it_was_given_in_every_layout(self):
         text = "Az!?@ é€ñß Ж漢字 😀 \"q\" {}~^\n"

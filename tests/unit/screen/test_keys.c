@@ -22,6 +22,14 @@ static void names_and_their_aliases_are_keys(void **state)
         {"F24", XKB_KEY_F24},
         {"numpad_7", XKB_KEY_KP_7},
         {"numpad_+", XKB_KEY_KP_Add},
+        {"Page_Down", XKB_KEY_Page_Down},
+        {"page up", XKB_KEY_Page_Up},
+        {"ArrowDown", XKB_KEY_Down},
+        {"Control_L", XKB_KEY_Control_L},
+        {"KP_Enter", XKB_KEY_KP_Enter},
+        {"KP_7", XKB_KEY_KP_7},
+        {"NumLock", XKB_KEY_Num_Lock},
+        {"plus", XKB_KEY_plus},
         {"a", XKB_KEY_a},
         {"A", XKB_KEY_A},
         {"?", XKB_KEY_question},
@@ -39,8 +47,8 @@ static void names_and_their_aliases_are_keys(void **state)
 
 static void what_is_no_key_is_none(void **state)
 {
-    static const char *const wrong[] = {"",          "ent", "f0",   "f25",  "f1x",
-                                        "numpad_10", "ab",  "\x1b", "\x7f", "\xff"};
+    static const char *const wrong[] = {"",       "ent",       "f0", "f25",  "f1x",  "numpad_10",
+                                        "numpad", "pagedown2", "ab", "\x1b", "\x7f", "\xff"};
 
     (void)state;
     for (size_t i = 0; i < array_size(wrong); i++)
