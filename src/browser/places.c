@@ -478,7 +478,8 @@ int add_outcome(struct browser_task *call, const struct mark *mark, bool is_navi
                        "{\"host\":%z,\"hint\":\"Going there needs permission: call "
                        "browser_navigate with the address\"}",
                        page->blocked);
-    if (r == 0 && is_navigation)
+    /* A click on a link leads away, too. */
+    if (r == 0 && (is_navigation || page->commits != mark->commits))
         r = add_title(call, err);
     if (r == 0)
         r = add_dialog(call);

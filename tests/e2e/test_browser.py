@@ -325,6 +325,14 @@ class Pages(InBrowser):
         for keys in ("Ctrl+", ""):
             self.assertIn("End keys with one to press", self.fails(server, "browser_press", keys=keys))
 
+    def test_a_click_that_leads_away_says_where(self):
+        server = self.serve()
+        self.go(server, "forms.html")
+        self.assertNotIn("url", self.ok(server, "browser_click", element={"selector": "#name"}))
+        self.text(server, "document.body.innerHTML = '<a href=\"/status/404\">Go</a>'; 1")
+        went = self.ok(server, "browser_click", element={"selector": "text=Go"})
+        self.assertEqual((went["url"], went["title"], went["status"]), (f"{self.here}/status/404", "Status 404", 404))
+
     def test_dialogs_never_block(self):
         server = self.serve()
         seen = self.go(server, "dialogs.html")["snapshot"]
