@@ -48,6 +48,22 @@ static const char *option_of(enum catalog_group group)
     return "";
 }
 
+static const char *reason_of(enum catalog_group group)
+{
+    switch (group) {
+    case CATALOG_FILESYSTEM_WRITE:
+        return ": files are read-only here";
+    case CATALOG_COMPUTER:
+        return ": it is not allowed here, or no screen can be used";
+    case CATALOG_BROWSER:
+        return ": it is not allowed here, or no browser is installed";
+    case CATALOG_FILESYSTEM_READ:
+    case CATALOG_SHELL:
+        break;
+    }
+    return "";
+}
+
 static const struct catalog_tool *find_nearest(struct str name, catalog_offers_fn *offers,
                                                void *data)
 {
@@ -86,10 +102,11 @@ int catalog_refuse(struct str name, catalog_offers_fn *offers, void *data, int c
     }
     return err_set_field(
         err, code, "name",
-        "%.*s is not offered%s; the user can start this server with %s ask or "
-        "allow",
-        STR_ARG(shown), tool->group == CATALOG_FILESYSTEM_WRITE ? ": files are read-only here" : "",
-        option_of(tool->group));
+        "%.*s is not offered%s; the user can start this server with %s ask or allow%s",
+        STR_ARG(shown), reason_of(tool->group), option_of(tool->group),
+        tool->group == CATALOG_COMPUTER || tool->group == CATALOG_BROWSER
+            ? ", and see with 'gatehouse doctor' what is missing"
+            : "");
 }
 
 const char *catalog_group_name(enum catalog_group group)

@@ -117,6 +117,8 @@ class Seeing(OnScreen):
         names = [tool["name"] for tool in server.request("tools/list")["tools"]]
         self.assertIn("read_file", names)
         self.assertNotIn("screen_screenshot", names)
+        with self.assertRaisesRegex(mcp_client.Refused, "no screen can be used; .* 'gatehouse doctor'"):
+            server.call("screen_screenshot")
         self.assertIn("screen, mouse and keyboard are disabled", server.words())
         self.assertIn("there is no X server", server.words())
 
