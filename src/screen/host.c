@@ -162,9 +162,14 @@ static int map_point(const struct shown *space, int x, int y, int *out_x, int *o
                      struct err *err)
 {
     if (x < 0 || y < 0 || x >= space->width || y >= space->height)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-                       "(%d, %d) is outside of the %s, which has %d x %d pixels", x, y,
-                       space->number != 0 ? "last image" : "screen", space->width, space->height);
+        return space->number != 0
+                   ? err_set(err, ERR_INVALID_ARGUMENT,
+                             "(%d, %d) is outside of image s%u, which has %d x %d pixels: if "
+                             "another image was meant, name it with image",
+                             x, y, space->number, space->width, space->height)
+                   : err_set(err, ERR_INVALID_ARGUMENT,
+                             "(%d, %d) is outside of the screen, which has %d x %d pixels", x, y,
+                             space->width, space->height);
     *out_x = space->area.x + scale(x, space->width, space->area.width);
     *out_y = space->area.y + scale(y, space->height, space->area.height);
     return 0;

@@ -99,6 +99,7 @@ class Seeing(OnScreen):
                                      format="png")[0])
         self.assertEqual((len(lines[0]), len(lines)), (200, 100))
         self.assertEqual({pixel for line in lines for pixel in line}, {(0, 0, 0)})
+        self.assertIn("outside of image s", server.bad("mouse_move", x=300, y=50))  # beside the region
         for wrong in ({"x": 5000, "y": 0, "width": 5, "height": 5}, {"x": 0, "y": 0, "width": 0, "height": 0}):
             self.assertIn("region is empty", server.bad("screen_screenshot_region", **wrong))
 
