@@ -8,7 +8,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 
-enum { WHY_BYTES = 192, LONGEST_GUESS = 48 };
+enum { WHY_BYTES = 192, LIMIT_BYTES = 32, LONGEST_GUESS = 48 };
 
 const char *option_printable(struct str text, char out[OPTION_SHOWN_ROOM])
 {
@@ -99,6 +99,33 @@ static bool to_duration(struct str text, int64_t *out_ms)
     return false;
 }
 
+/* As people write it: 16MiB, 1h. */
+static void show_limit(enum option_type type, int64_t limit, char out_text[LIMIT_BYTES])
+{
+    static const struct {
+        enum option_type type;
+        const char *name;
+        int64_t size;
+    } units[] = {
+        {OPTION_BYTES, "TiB", INT64_C(1) << 40},
+        {OPTION_BYTES, "GiB", 1 << 30},
+        {OPTION_BYTES, "MiB", 1 << 20},
+        {OPTION_BYTES, "KiB", 1 << 10},
+        {OPTION_DURATION, "h", 3600000},
+        {OPTION_DURATION, "m", 60000},
+        {OPTION_DURATION, "s", 1000},
+        {OPTION_DURATION, "ms", 1},
+    };
+
+    for (size_t i = 0; i < array_size(units); i++)
+        if (units[i].type == type && limit != 0 && limit % units[i].size == 0) {
+            snprintf(out_text, LIMIT_BYTES, "%lld%s", (long long)(limit / units[i].size),
+                     units[i].name);
+            return;
+        }
+    snprintf(out_text, LIMIT_BYTES, "%lld", (long long)limit);
+}
+
 static int convert_number(const struct option_given *given, const char *text, int64_t *out_number,
                           struct err *err)
 {
@@ -107,7 +134,8 @@ static int convert_number(const struct option_given *given, const char *text, in
     int64_t max = is_limited ? row->max : INT64_MAX;
     int64_t min = is_limited ? row->min : 0;
     const char *kind = "a whole number";
-    const char *unit = "";
+    char least[LIMIT_BYTES];
+    char most[LIMIT_BYTES];
     char why[WHY_BYTES];
     int64_t number = 0;
     uint64_t bytes;
@@ -117,11 +145,9 @@ static int convert_number(const struct option_given *given, const char *text, in
         is_read = str_to_bytes(str_from(text), &bytes) && bytes <= INT64_MAX;
         number = is_read ? (int64_t)bytes : 0;
         kind = "a size like 512KB";
-        unit = " bytes";
     } else if (row->type == OPTION_DURATION) {
         is_read = to_duration(str_from(text), &number);
         kind = "a time like 500ms, 30s or 5m";
-        unit = " ms";
     } else {
         is_read = str_to_int64(str_from(text), &number);
         if (!is_limited)
@@ -131,9 +157,11 @@ static int convert_number(const struct option_given *given, const char *text, in
         *out_number = number;
         return 0;
     }
+    show_limit(row->type, min, least);
+    show_limit(row->type, max, most);
     if (is_limited)
-        snprintf(why, sizeof(why), "is not %s%sbetween %lld and %lld%s", is_read ? "" : kind,
-                 is_read ? "" : " ", (long long)min, (long long)max, unit);
+        snprintf(why, sizeof(why), "is not %s%sbetween %s and %s", is_read ? "" : kind,
+                 is_read ? "" : " ", least, most);
     else
         snprintf(why, sizeof(why), "is not %s", kind);
     return option_refuse(given, text, why, err);
