@@ -294,7 +294,17 @@ class Changing(WorkspaceScene):
         self.project = self.root / "moved"
         copy = self.new("--name", "again")
         self.write("x", at=copy)
+        self.assertIn("no workspace 'none'", self.refuses("rm", "--force", "again", "none"))
+        self.assertTrue((copy / "x").exists())
         self.does("rm", "--force", "again")
+        self.assertEqual(list(self.copies.iterdir()), [])
+
+    def test_rm_keeps_what_it_cannot_compare(self):
+        self.work()
+        self.project.rename(self.root / "moved")
+        self.assertIn("--force", self.refuses("rm", "shop"))
+        self.assertTrue((self.copy / "new/deep/file").exists())
+        self.does("rm", "--force", "shop")
         self.assertEqual(list(self.copies.iterdir()), [])
 
     def test_files_are_copied_in_and_out(self):

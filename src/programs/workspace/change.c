@@ -178,7 +178,8 @@ int task_undo(struct task *task, struct err *err)
 
 /* ---- rm ---- */
 
-/* The project may be gone; then nothing of the copy can be applied any more. */
+/* Changes of the copy are lost with it, also those that cannot be told since the project is gone.
+ */
 static int refuse_unapplied(struct task *task, const char *name, struct err *err)
 {
     cleanup_differences struct copies_differences differences = COPIES_DIFFERENCES_INIT;
@@ -196,8 +197,15 @@ static int refuse_unapplied(struct task *task, const char *name, struct err *err
         return r;
     snprintf(original, sizeof(original), "%.*s", STR_ARG(record.original));
     snprintf(path, sizeof(path), "%s/%s", task->store.copies_path, name);
-    if (copies_open_folder(&task->store, &ours, &project, NULL) == 0 &&
-        copies_open_folder(&task->store, &theirs, &copy, NULL) == 0) {
+    if (copies_open_folder(&task->store, &theirs, &copy, NULL) == 0) {
+        r = copies_open_folder(&task->store, &ours, &project, NULL);
+        if (r < 0)
+            r = err_set(err, r,
+                        "cannot tell what was changed in '%s', since its project cannot be used: "
+                        "%.100s. Use --force to remove it anyway",
+                        name, original);
+    }
+    if (r == 0 && copy != NULL) {
         workspace.project = project;
         workspace.copy = copy;
         r = copies_compare(&workspace, NULL, 0, &differences, err);
@@ -211,6 +219,15 @@ static int refuse_unapplied(struct task *task, const char *name, struct err *err
                        name, differences.count, differences.count == 1 ? "" : "s",
                        differences.count == 1 ? "was" : "were", name);
     return r;
+}
+
+/* A record that is broken can be removed, too. */
+static int refuse_missing(struct task *task, const char *name, struct err *err)
+{
+    if (workspace_is_name(name) && copies_is_taken(&task->store, name))
+        return 0;
+    return err_set(err, ERR_NOT_FOUND,
+                   "there is no workspace '%.64s': see 'gatehouse workspace ls'", name);
 }
 
 /* Their projects are read to tell what was applied, and nothing else. */
@@ -244,9 +261,10 @@ int task_remove(struct task *task, struct err *err)
     bool is_forced = options_is_on(values, WORKSPACE_RM_FORCE);
     int r = is_forced ? task_confine(task, &walls, err) : confine_to_projects(task, err);
 
+    /* All or none, as far as can be known. */
     for (size_t i = 0; i < values->argument_count && r == 0; i++)
-        if (!is_forced)
-            r = refuse_unapplied(task, values->arguments[i], err);
+        r = is_forced ? refuse_missing(task, values->arguments[i], err)
+                      : refuse_unapplied(task, values->arguments[i], err);
     if (r == 0)
         r = copies_store_lock(&task->store, err);
     for (size_t i = 0; i < values->argument_count && r == 0; i++)
