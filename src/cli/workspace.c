@@ -120,6 +120,7 @@ static const struct option_argument serving_arguments[] = {
      .is_optional = true,
      .is_rest = true,
      .ends_options = true,
+     .passes_to = "gatehouse mcp",
      .help = "options of 'gatehouse mcp', after --"},
 };
 

@@ -392,8 +392,10 @@ static int check_paths(const struct comparing *comparing, struct err *err)
 {
     for (size_t i = 0; i < comparing->path_count; i++)
         if (!comparing->is_met[i])
-            return err_set(err, ERR_NOT_FOUND, "'%.200s' is not in the workspace",
-                           comparing->paths[i]);
+            return err_set(
+                err, ERR_NOT_FOUND,
+                "'%.200s' is not in the workspace: paths begin in its folder, like src/main.c",
+                comparing->paths[i]);
     return 0;
 }
 

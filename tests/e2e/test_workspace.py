@@ -107,6 +107,12 @@ class Copying(WorkspaceScene):
         self.write("f0", "of the user")
         self.assertIn("conflict", self.does("diff", "shop", "f0"))
 
+    def test_the_name_is_made_of_the_folder(self):
+        for folder, name in (("Läufe & co", "L-ufe-co"), ("a--b", "a--b"), (".x_1", "x_1"), ("日本", "workspace")):
+            project = self.root / folder
+            self.write("f", at=project)
+            self.assertEqual(self.does("new", project).strip(), name)
+
     def test_what_cannot_be_a_project_is_refused(self):
         self.assertIn("contains the copies", self.refuses("new", self.state))
         self.assertIn("cannot use", self.refuses("new", self.root / "missing"))
@@ -185,6 +191,7 @@ class Changing(WorkspaceScene):
         self.assertTrue((self.project / "removed").exists())
         self.assertFalse((self.project / "new").exists())
         self.assertIn("not in the workspace", self.refuses("apply", "--yes", "shop", "edite"))
+        self.assertIn("paths begin in its folder", self.refuses("diff", "shop", self.project / "edited"))
         self.does("undo", "shop")
         self.assertEqual(content(self.project), self.before)
 
@@ -367,6 +374,8 @@ class Using(WorkspaceScene):
         settings = self.home / ".cursor/mcp.json"
         self.refuses("mcp", "shop", "--install", "cursor")
         self.refuses("mcp", "none", "--install", "cursor", "--yes")
+        self.assertIn("those of 'gatehouse mcp' stand after --",
+                      self.refuses("mcp", "shop", "--permission-shell", "allow", "--install", "cursor", "--yes", status=2))
         self.assertFalse(settings.exists())
         self.does("mcp", "shop", "--install", "cursor", "--yes", "--", "--permission-shell", "allow")
         entry = json.loads(settings.read_text())["mcpServers"]["gatehouse-copy-shop"]

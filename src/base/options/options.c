@@ -83,12 +83,23 @@ static int unknown_long(const struct option_values *values, struct str name, str
 {
     struct option_guess guess = {.wanted = name};
     char shown[OPTION_SHOWN_ROOM];
+    const struct option_command *command = values->command;
+    const struct option_argument *last =
+        command->argument_count > 0 ? &command->arguments[command->argument_count - 1] : NULL;
 
     for (const struct option_values *v = values; v != NULL; v = v->above) {
         for (size_t i = 0; i < v->command->option_count; i++) {
             option_guess_consider(&guess, v->command->options[i].name);
             option_guess_consider(&guess, v->command->options[i].alias);
         }
+    }
+    if (guess.best == NULL && last != NULL && last->passes_to != NULL) {
+        char field[OPTION_SHOWN_ROOM + 2];
+
+        snprintf(field, sizeof(field), "--%s", option_printable(name, shown));
+        return err_set_field(err, ERR_UNKNOWN_OPTION, field,
+                             "%s: unknown option; those of '%s' stand after --", field,
+                             last->passes_to);
     }
     return option_guess_fail(&guess, "", "--", option_printable(name, shown), "option", err);
 }

@@ -67,6 +67,7 @@ struct option_argument {
     bool is_rest;      /* takes all remaining words */
     bool ends_options; /* words behind it that begin with a dash are arguments as well */
     bool is_secret;
+    const char *passes_to; /* the program whose options may stand here, after "--"; or NULL */
     const char *const *choices;
     const char *instead; /* the option without which it is needed */
     const char *help;

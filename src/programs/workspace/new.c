@@ -76,10 +76,11 @@ static void take_name(const char *path, char out_name[WORKSPACE_NAME_BYTES + 1])
          *at != '\0' && len < WORKSPACE_NAME_BYTES - NAME_ROOM; at++) {
         char one[2] = {*at, '\0'};
 
-        out_name[len] =
-            workspace_is_name(one) || ((*at == '-' || *at == '_') && len > 0) ? *at : '-';
-        if (out_name[len] != '-' || len > 0)
-            len++;
+        /* A hyphen for all that cannot stay between two others. */
+        if (workspace_is_name(one) || ((*at == '-' || *at == '_') && len > 0))
+            out_name[len++] = *at;
+        else if (len > 0 && out_name[len - 1] != '-')
+            out_name[len++] = '-';
     }
     while (len > 0 && out_name[len - 1] == '-')
         len--;
