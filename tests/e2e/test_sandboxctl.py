@@ -187,6 +187,18 @@ class Streams(Commands):
                              "printf '%s' \"$A it's $PWD\"; echo bad >&2; exit 3")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (3, b"x, y it's /tmp", b"bad\n"))
 
+    def test_a_command_that_took_too_long_is_said_to_have(self):
+        result = self.run_it("exec", "--timeout", "100ms", self.create(), "sleep", "60")
+        self.assertEqual((result.returncode, result.stderr),
+                         (124, b"gatehouse sandbox: timed out, and the command was killed (--timeout)\n"))
+
+    def test_a_wrong_name_removes_nothing(self):
+        box = self.create()
+        self.assertIn(b"'none' is no id", self.run_it("rm", box, "none").stderr)
+        self.assertEqual(self.run_it("rm", box, "ffff").returncode, 125)
+        self.assertEqual([one["id"] for one in json.loads(self.said("ls", "--json"))], [box])
+        self.said("rm", box)
+
     def test_of_a_command_that_runs_alone_only_its_id_is_shown(self):
         name, box = (f"0000000{i}-0000-4000-8000-000000000000" for i in range(2))
         lines = ({"seq": 0, "type": "started", "exec_id": name}, {"seq": 1, "type": "stdout", "data": "b25lCg=="})

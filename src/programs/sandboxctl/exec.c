@@ -39,6 +39,7 @@ struct run {
     struct err err;
     int exit_code;
     bool has_ended;
+    bool is_timed_out;
     struct ctl_request output;
     /* Input: one request at a time, so that it keeps its order. */
     struct reader *reader;
@@ -78,14 +79,13 @@ static void show(struct run *run, struct str type, struct str encoded)
 static void take_exit(struct run *run, const struct json_value *event)
 {
     int64_t code = SANDBOX_EXIT_FAILED;
-    bool is_timed_out = false;
 
     (void)json_get_int(event, STR("exit_code"), &code);
-    (void)json_get_bool(event, STR("timed_out"), &is_timed_out);
+    (void)json_get_bool(event, STR("timed_out"), &run->is_timed_out);
     run->has_ended = true;
-    run->exit_code = is_timed_out ? SANDBOX_EXIT_TIMED_OUT
-                     : code < 0   ? SANDBOX_EXIT_SIGNAL + SIGKILL
-                                  : (int)code;
+    run->exit_code = run->is_timed_out ? SANDBOX_EXIT_TIMED_OUT
+                     : code < 0        ? SANDBOX_EXIT_SIGNAL + SIGKILL
+                                       : (int)code;
 }
 
 static void send_input(struct run *run);
@@ -419,6 +419,9 @@ static int result(struct run *run, struct err *err)
     r = request_result(&run->output, err);
     if (r == 0 && !run->has_ended)
         r = err_set(err, ERR_CONNECTION_LOST, "the service ended before the command did");
+    /* The status alone could be the command's own. */
+    if (r == 0 && run->is_timed_out)
+        fputs("gatehouse sandbox: timed out, and the command was killed (--timeout)\n", stderr);
     return r == 0 ? run->exit_code : r;
 }
 

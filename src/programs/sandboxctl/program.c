@@ -116,19 +116,20 @@ static int create(struct ctl *ctl, const struct option_values *values, struct er
     return 0;
 }
 
-/* As many as were named; the first that fails ends it. */
+/* As many as were named, or none if a name is wrong; the first that fails ends it. */
 static int remove_all(struct ctl *ctl, const struct option_values *values, struct err *err)
 {
-    int r = 0;
+    char(*ids)[CTL_ID_BYTES] =
+        arena_alloc_array(values->arena, values->argument_count, sizeof(*ids));
+    int r = ids == NULL ? err_set_plain(err, values->arena->error) : 0;
 
+    for (size_t i = 0; i < values->argument_count && r == 0; i++)
+        r = ctl_find_id(ctl, "/sandboxes", values->arguments[i], ids[i], err);
     for (size_t i = 0; i < values->argument_count && r == 0; i++) {
         char target[CTL_TARGET_BYTES];
-        char id[CTL_ID_BYTES];
 
-        r = ctl_find_id(ctl, "/sandboxes", values->arguments[i], id, err);
-        snprintf(target, sizeof(target), "/sandboxes/%s", id);
-        if (r == 0)
-            r = ctl_ask(ctl, HTTP_METHOD_DELETE, target, NULL, err);
+        snprintf(target, sizeof(target), "/sandboxes/%s", ids[i]);
+        r = ctl_ask(ctl, HTTP_METHOD_DELETE, target, NULL, err);
     }
     return r;
 }
