@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+enum { NAME_SHOWN_BYTES = 64 };
+
 const struct json_value mcp_empty_object = {.type = JSON_OBJECT, .span = 1};
 
 static int refuse_str(struct str key, size_t max, bool is_there, struct err *err)
@@ -49,6 +51,26 @@ static bool is_of_files(struct str name)
            (tool->group == CATALOG_FILESYSTEM_READ || tool->group == CATALOG_FILESYSTEM_WRITE);
 }
 
+/* Those of a workspace have a catalogue of their own: nothing that a user opens adds any. */
+static bool is_catalogue(const struct mcp_offer *offer)
+{
+    return offer->tool_count == 0 ||
+           catalog_find(offer->tools[0]->tool->name) == offer->tools[0]->tool;
+}
+
+static int refuse_unknown(const struct mcp_offer *offer, struct str name, struct err *err)
+{
+    char known[ERR_MESSAGE_BYTES];
+    size_t len = 0;
+
+    for (size_t i = 0; i < offer->tool_count && len < sizeof(known); i++)
+        len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%.*s", i > 0 ? ", " : "",
+                                STR_ARG(offer->tools[i]->tool->name));
+    return err_set_field(err, ERR_INVALID_ARGUMENT, "name",
+                         "unknown tool \"%.*s\"; the tools are %s",
+                         str_print_length(str_slice(name, 0, NAME_SHOWN_BYTES)), name.ptr, known);
+}
+
 static int tools_call(struct mcp_session *session, const struct mcp_envelope *request,
                       struct err *err)
 {
@@ -64,6 +86,8 @@ static int tools_call(struct mcp_session *session, const struct mcp_envelope *re
     if (tool == NULL && session->service->offer->offer.why_no_files != NULL && is_of_files(name))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "%.*s is not offered: %s",
                              STR_ARG(name), session->service->offer->offer.why_no_files);
+    if (tool == NULL && !is_catalogue(&session->service->offer->offer))
+        return refuse_unknown(&session->service->offer->offer, name, err);
     if (tool == NULL)
         return catalog_refuse(name, offers, session->service, ERR_INVALID_ARGUMENT, err);
     if (arguments == NULL || arguments->type == JSON_NULL)

@@ -38,6 +38,8 @@ class Suite:
         self.assertEqual(names, TOOLS)
         with self.assertRaises(mcp_client.Refused):
             self.client.request("resources/list")
+        with self.assertRaisesRegex(mcp_client.Refused, 'unknown tool "shell_execute"; the tools are .*, execute_command'):
+            self.client.call("shell_execute", command="ls")
 
     def test_files(self):
         good, bad = self.client.good, self.client.bad
