@@ -57,8 +57,7 @@ static int read_provider(struct workspace_settings *settings, const char *given,
     index = str_index(str_from(text), names, WORKSPACE_PROVIDERS);
     if (index == SIZE_MAX)
         return err_set(err, ERR_INVALID_OPTION,
-                       "%s must be isolated, n8n-sandbox, daytona or local, not '%.40s'", from,
-                       text);
+                       "%s must be isolated, n8n-sandbox or daytona, not '%.40s'", from, text);
     settings->provider = (enum workspace_provider)index;
     return 0;
 }

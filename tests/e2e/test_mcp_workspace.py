@@ -398,7 +398,7 @@ class Refusals(WorkspaceScene):
         self.assertIn("DAYTONA_API_KEY", self.refused("daytona", env={"DAYTONA_API_URL": "http://127.0.0.1:1"}))
 
     def test_what_is_wrong_is_named(self):
-        self.assertIn("must be isolated", self.refused("docker"))
+        self.assertIn("must be isolated, n8n-sandbox or daytona, not", self.refused("docker"))
         self.assertIn("for development", self.refused("local", env={"NODE_ENV": "production"}))
         self.assertIn("omit DIR", self.refused("isolated", "."))
         self.assertIn("omit --http", self.refused("isolated", "--http", "127.0.0.1:0"))
