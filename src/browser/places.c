@@ -10,7 +10,7 @@
 #include "browser/jsonf.h"
 #include "browser/url.h"
 
-enum { OPTIONS_BYTES = 32 << 20, SCRIPT_SLACK_MS = 5000, WORLD_MS = 10000 };
+enum { OPTIONS_BYTES = 32 << 20, SCRIPT_SLACK_MS = 5000, WORLD_MS = 10000, NEW_PAGE_MS = 1000 };
 
 static struct frame *frame_of(struct page *page, struct str id)
 {
@@ -428,15 +428,37 @@ static int add_dialog(struct browser_task *call)
     return 0;
 }
 
-static int add_new_pages(struct browser_task *call)
+static bool is_new(const struct browser_task *call, const struct page *page)
 {
-    cleanup_buf struct buf list = BUF_INIT(MAX_PAGES * 2 * URL_BYTES);
-    int r = 0;
+    return page->order > call->first_new_page && page != call->page && !page->is_users;
+}
 
+/* It is controlled before it goes where it was opened for. */
+static bool is_a_new_page_nowhere(const struct browser_task *call)
+{
     list_each (node, &call->host->pages) {
         const struct page *page = list_entry(node, struct page, node);
 
-        if (page->order > call->first_new_page && page != call->page && !page->is_users && r == 0)
+        if (is_new(call, page) && page->url[0] == '\0' && page->defect[0] == '\0' &&
+            page->blocks == 0)
+            return true;
+    }
+    return false;
+}
+
+static int add_new_pages(struct browser_task *call)
+{
+    int64_t deadline_ms = monitor_now_ms() + NEW_PAGE_MS;
+    cleanup_buf struct buf list = BUF_INIT(MAX_PAGES * 2 * URL_BYTES);
+    int r = 0;
+
+    while (is_a_new_page_nowhere(call) && !call->is_cancelled && !cdp_has_ended(call->link->cdp))
+        if (!monitor_wait(&call->host->monitor, deadline_ms))
+            break;
+    list_each (node, &call->host->pages) {
+        const struct page *page = list_entry(node, struct page, node);
+
+        if (is_new(call, page) && r == 0)
             r = jsonf(&list, "%r{\"id\":%z,\"title\":%z,\"url\":%z}",
                       list.len > 0 ? STR(",") : STR_EMPTY, page->id, page->title, page->url);
     }

@@ -376,6 +376,7 @@ class Pages(InBrowser):
 
         seen = self.go(server, "popups.html")["snapshot"]
         opened = self.ok(server, "browser_click", element=ref_of(seen, '"New tab"'))["newTabs"]
+        self.assertEqual([page["url"] for page in opened], [f"{self.here}/inner.html"])
         self.ok(server, "browser_wait", pageId=opened[0]["id"], text="Inside")
         self.ok(server, "browser_tab_focus", pageId=opened[0]["id"])
         pages = self.ok(server, "browser_tab_list")["pages"]
