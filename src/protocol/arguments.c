@@ -117,7 +117,7 @@ static bool is_plain(const struct table *table, const struct json_value *object)
 
         if (argument == NULL || !fits(argument, key + 1))
             return false;
-        if (argument->item_count == 0)
+        if (argument->item_count == 0 || argument->type != CATALOG_ARRAY)
             continue;
         json_each_item (item, key + 1)
             if (!is_plain(&(struct table){argument->items, argument->item_count}, item))
@@ -150,7 +150,8 @@ static int convert(struct arena *arena, const struct catalog_argument *argument,
         room->integer = str_eq_nocase(text, STR("true"));
         if (room->integer == 1 || str_eq_nocase(text, STR("false")))
             *out_value = room;
-    } else if (argument->type == CATALOG_ARRAY && str_starts_with(text, STR("["))) {
+    } else if ((argument->type == CATALOG_ARRAY && str_starts_with(text, STR("["))) ||
+               (argument->type == CATALOG_OBJECT && str_starts_with(text, STR("{")))) {
         int r = json_parse(arena, text, limits, &list, NULL);
 
         if (r == 0)
@@ -219,12 +220,52 @@ static const struct catalog_argument *find_in_lists(const struct table *table, s
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct table items = {table->rows[i].items, table->rows[i].item_count};
-        const struct catalog_argument *found = find(&items, name);
+        const struct catalog_argument *found =
+            table->rows[i].type == CATALOG_ARRAY ? find(&items, name) : NULL;
 
         if (found != NULL)
             return found;
     }
     return NULL;
+}
+
+/* An argument whose object has such a member, if there is only one. */
+static const struct catalog_argument *find_object_of(const struct table *table, struct str name)
+{
+    const struct catalog_argument *found = NULL;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct table members = {table->rows[i].items, table->rows[i].item_count};
+
+        if (table->rows[i].type != CATALOG_OBJECT || find(&members, name) == NULL)
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = &table->rows[i];
+    }
+    return found;
+}
+
+/* Whether the member stands beside the object that it belongs to. */
+static bool is_beside(const struct table *table, const struct catalog_argument *argument,
+                      struct str name)
+{
+    return find(table, name) == NULL && find_object_of(table, name) == argument;
+}
+
+/* Of each argument, in a bit: whether a member stands beside it. */
+static uint64_t find_beside(const struct table *table, const struct json_value *object)
+{
+    uint64_t found = 0;
+
+    json_each_member (key, object) {
+        const struct catalog_argument *argument =
+            find(table, json_str(key)) == NULL ? find_object_of(table, json_str(key)) : NULL;
+
+        if (argument != NULL)
+            found |= UINT64_C(1) << (argument - table->rows);
+    }
+    return found;
 }
 
 static int push_object(struct builder *builder, const struct table *table, const char *where,
@@ -263,6 +304,8 @@ static bool has_type(enum catalog_type type, const struct json_value *value)
         return value->type == JSON_BOOL;
     case CATALOG_ARRAY:
         return value->type == JSON_ARRAY;
+    case CATALOG_OBJECT:
+        return value->type == JSON_OBJECT;
     case CATALOG_OTHER:
         break;
     }
@@ -273,11 +316,10 @@ static bool has_type(enum catalog_type type, const struct json_value *value)
 static int check_alias(const struct catalog_argument *argument, struct str name,
                        const struct json_value *value, const char *where, struct err *err)
 {
-    static const char *const types[] = {[CATALOG_STRING] = "a string",
-                                        [CATALOG_INTEGER] = "an integer",
-                                        [CATALOG_BOOLEAN] = "a boolean",
-                                        [CATALOG_ARRAY] = "a list",
-                                        [CATALOG_OTHER] = ""};
+    static const char *const types[] = {
+        [CATALOG_STRING] = "a string",   [CATALOG_INTEGER] = "an integer",
+        [CATALOG_BOOLEAN] = "a boolean", [CATALOG_ARRAY] = "a list",
+        [CATALOG_OBJECT] = "an object",  [CATALOG_OTHER] = ""};
     char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];
     char text[NEARNAME_BYTES];
     struct str folded = {text, 0};
@@ -320,7 +362,7 @@ static int push_member(struct builder *builder, size_t start,
     if (r < 0)
         return r;
     builder->values[start].size++;
-    return argument->item_count > 0 && value->type == JSON_ARRAY
+    return argument->item_count > 0 && argument->type == CATALOG_ARRAY && value->type == JSON_ARRAY
                ? push_items(builder, argument, value, err)
                : push(builder, value, json_span(value));
 }
@@ -343,15 +385,44 @@ static int push_inherited(struct builder *builder, const struct table *table, si
     return 0;
 }
 
+/* Makes the object of what stands beside it. */
+static int push_beside(struct builder *builder, const struct table *table, size_t start,
+                       const struct catalog_argument *argument, const struct json_value *object,
+                       const char *where, struct err *err)
+{
+    const struct json_value header = {.type = JSON_OBJECT};
+    const struct table members = {argument->items, argument->item_count};
+    bool is_given = find_pushed(builder, start, argument->name) != NULL;
+    size_t inner = builder->count + 1;
+    int r = is_given ? 0 : push_name(builder, argument->name);
+
+    if (r == 0 && !is_given)
+        r = push(builder, &header, 1);
+    json_each_member (key, object) {
+        if (r < 0)
+            return r;
+        if (!is_beside(table, argument, json_str(key)))
+            continue;
+        r = is_given ? refuse_unknown(table, where, json_str(key), err)
+                     : push_member(builder, inner, find(&members, json_str(key)), key, where, err);
+    }
+    if (r < 0)
+        return r;
+    builder->values[inner].span = builder->count - inner;
+    builder->values[start].size++;
+    return 0;
+}
+
 static int push_object(struct builder *builder, const struct table *table, const char *where,
                        const struct json_value *object, struct err *err)
 {
     const struct json_value header = {.type = JSON_OBJECT};
     bool is_whole = object == builder->whole;
+    uint64_t beside = find_beside(table, object);
     size_t start = builder->count;
     int r = push(builder, &header, 1);
 
-    assert(table->rows != NULL || table->count == 0);
+    assert(table->count <= 64 && (table->rows != NULL || table->count == 0));
     json_each_member (key, object) {
         struct str name = json_str(key);
         const struct catalog_argument *argument = find(table, name);
@@ -360,11 +431,19 @@ static int push_object(struct builder *builder, const struct table *table, const
             return r;
         if (name.len > 0 && name.ptr[0] == '_')
             continue;
+        /* Where others have a description of what they name beside it. */
+        if (argument != NULL && key[1].type == JSON_STRING &&
+            (beside >> (argument - table->rows) & 1) != 0)
+            continue;
         if (argument != NULL)
             r = push_member(builder, start, argument, key, where, err);
-        else if (!is_whole || find_in_lists(table, name) == NULL)
+        else if (find_object_of(table, name) == NULL &&
+                 (!is_whole || find_in_lists(table, name) == NULL))
             r = refuse_unknown(table, where, name, err);
     }
+    for (size_t i = 0; i < table->count && r == 0; i++)
+        if ((beside >> i & 1) != 0)
+            r = push_beside(builder, table, start, &table->rows[i], object, where, err);
     if (r == 0 && !is_whole)
         r = push_inherited(builder, table, start, err);
     if (r == 0)

@@ -15,9 +15,10 @@
 /*
  * - Names are compared without case, '_' and '-', and with the catalogue's aliases. Names that
  * begin with '_' are dropped.
- * - Integers and booleans may be text, and lists their JSON text.
+ * - Integers and booleans may be text, and lists and objects their JSON text.
  * - An optional argument that is null or an empty string is dropped.
  * - An argument of the items of a list may stand beside the list, for all items that lack it.
+ * - A member of an object may stand beside it, instead of the object or of a text in its place.
  *
  * What already has that form is returned as it is, and so is what is no object. Other results live
  * in the arena and point to `arguments`. ERR_SCHEMA_MISMATCH names the argument.

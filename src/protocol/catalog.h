@@ -46,6 +46,7 @@ enum catalog_type {
     CATALOG_INTEGER,
     CATALOG_BOOLEAN,
     CATALOG_ARRAY,
+    CATALOG_OBJECT, /* with members that the schema names */
     CATALOG_OTHER,
 };
 
@@ -57,7 +58,8 @@ struct catalog_argument {
     bool is_required;
     const struct str *aliases; /* folded */
     size_t alias_count;
-    const struct catalog_argument *items; /* members of each item, in a list of objects */
+    /* Members of the object, or of each item in a list of objects. */
+    const struct catalog_argument *items;
     size_t item_count;
 };
 

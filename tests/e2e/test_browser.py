@@ -291,6 +291,9 @@ class Pages(InBrowser):
                 ("browser_wait", {"url": "elsewhere", "timeoutMs": 50}, "* in it is anything")):
             self.assertIn(words, self.fails(server, tool, **arguments), (tool, arguments))
         self.assertEqual(self.text(server, "document.title"), "Forms")
+        # As in other tools, the ref may stand beside words about the element.
+        field = ref_of(self.ok(server, "browser_snapshot", find="Full name")["snapshot"], '"Full name"')
+        self.assertEqual(self.ok(server, "browser_click", element="Full name", **field)["ref"], field["ref"])
         self.assertGreaterEqual(self.ok(server, "browser_wait", timeoutMs=120)["elapsedMs"], 120)
 
     def test_typing_sets_what_the_field_takes_or_says_why_not(self):

@@ -57,6 +57,31 @@ static void assert_refused(int tool, const char *given, const char *field, const
     assert_string_equal(err.field, field);
 }
 
+static void members_may_stand_beside_their_object(void **state)
+{
+    static const char wanted[] = "{\"element\":{\"ref\":\"e1\"}}";
+
+    (void)state;
+    assert_becomes(TOOL_BROWSER_CLICK, wanted, NULL);
+    assert_becomes(TOOL_BROWSER_CLICK, "{\"ref\":\"e1\"}", wanted);
+    assert_becomes(TOOL_BROWSER_CLICK, "{\"element\":\"Save button\",\"ref\":\"e1\"}", wanted);
+    assert_becomes(TOOL_BROWSER_CLICK, "{\"element\":\"{\\\"ref\\\":\\\"e1\\\"}\"}", wanted);
+    assert_becomes(TOOL_BROWSER_TYPE, "{\"selector\":\"#a\",\"text\":\"b\",\"ref\":null}",
+                   "{\"text\":\"b\",\"element\":{\"selector\":\"#a\"}}");
+    assert_becomes(TOOL_BROWSER_FILL_FORM, "{\"fields\":[{\"Ref\":\"e1\",\"value\":true}]}",
+                   "{\"fields\":[{\"value\":true,\"element\":{\"ref\":\"e1\"}}]}");
+    assert_becomes(TOOL_BROWSER_SNAPSHOT, "{\"ref\":\"e1\"}", "{\"scope\":{\"ref\":\"e1\"}}");
+    /* Of which of two, or in spite of what? */
+    assert_refused(TOOL_BROWSER_DRAG, "{\"ref\":\"e1\"}", "ref",
+                   "ref: unknown; the arguments are from, to, pageId, snapshot");
+    assert_refused(
+        TOOL_BROWSER_SCROLL, "{\"element\":{\"ref\":\"e1\"},\"ref\":\"e2\"}", "ref",
+        "ref: unknown; the arguments are mode, element, direction, amount, pageId, snapshot");
+    assert_refused(TOOL_BROWSER_FILL_FORM,
+                   "{\"fields\":[{\"element\":{\"ref\":\"e1\"},\"ref\":\"e2\",\"value\":\"x\"}]}",
+                   "fields[0].ref", "fields[0].ref: unknown; the arguments are element, value");
+}
+
 static void what_is_as_described_stays(void **state)
 {
     (void)state;
@@ -171,7 +196,8 @@ static void two_values_of_one_argument_are_refused(void **state)
                    "filePath: given twice with different values, also as path");
 }
 
-TEST_MAIN(cmocka_unit_test(what_is_as_described_stays),
+TEST_MAIN(cmocka_unit_test(members_may_stand_beside_their_object),
+          cmocka_unit_test(what_is_as_described_stays),
           cmocka_unit_test(other_names_are_understood),
           cmocka_unit_test(text_becomes_numbers_booleans_and_lists),
           cmocka_unit_test(empty_optional_arguments_are_missing),
