@@ -637,7 +637,7 @@ static int focus(struct browser_task *call, const struct json_value *target, str
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     cleanup_cdp_answer struct cdp_answer filled = CDP_ANSWER_INIT;
-    const struct json_value *result;
+    const struct json_value *result = NULL;
     struct place place;
     struct point point = {0};
     int r = prepare(call, target, "fill", &place, &point, err);

@@ -224,7 +224,7 @@ static void put_line(struct table *table, const struct cell *row)
     size_t blanks = 0;
     const char *gap = "";
 
-    while (!table->has_head && count > 0 &&
+    while (row != NULL && !table->has_head && count > 0 &&
            (row[count - 1].len == 0 || table->widths[count - 1] == 0))
         count--;
     for (size_t i = 0; i < count; i++) {

@@ -188,7 +188,7 @@ static int push(struct builder *builder, const struct json_value *values, size_t
             arena_regrow(builder->arena, builder->values, room * sizeof(*grown));
 
         if (grown == NULL)
-            return builder->arena->error;
+            return builder->arena->error == ERR_TOO_LARGE ? ERR_TOO_LARGE : ERR_NO_MEMORY;
         builder->values = grown;
         builder->room = room;
     }
