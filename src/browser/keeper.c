@@ -47,10 +47,14 @@ struct window_place {
 
 #define SCRATCH_BYTES (UINT64_C(2) << 30) /* shared memory of the browser's parts, too */
 
-/* The one about input: what a page does after a click would wait for its next frame. */
+/*
+ * The one about input: what a page does after a click would wait for its next frame. The one about
+ * sandboxed frames: such a frame with a process of its own, but without an address, does not wait
+ * until its requests are intercepted.
+ */
 static const char without_features[] =
     "--disable-features=DeferRendererTasksAfterInput,MediaRouter,OptimizationHints,Translate,"
-    "InterestFeedContentSuggestions,"
+    "InterestFeedContentSuggestions,IsolateSandboxedIframes,"
     "CertificateTransparencyComponentUpdater,DialMediaRouteProvider,PreloadTopChromeWebUI";
 
 struct browser_keeper {

@@ -548,8 +548,18 @@ class Borders(InBrowser):
         self.assertIn("localhost", self.fails(server, "browser_navigate",
                                               url=f"{self.here}/redirect/302?to={self.other}/forms.html"))
         self.go(server, "forms.html")
-        self.assertEqual(self.text(server, f"fetch('{self.other}/api/x', {{mode: 'no-cors'}}).then(() => 'got', () => 'refused')"),
-                         "refused")
+        asked = f"fetch('{self.other}/api/x', {{mode: 'no-cors'}}).then(() => 'got', () => 'refused')"
+        self.assertEqual(self.text(server, asked), "refused")
+        # Nor from a frame that Chromium would give a process of its own.
+        in_frame = f"""new Promise(done => {{
+            addEventListener('message', event => done(event.data));
+            const frame = document.createElement('iframe');
+            frame.sandbox = 'allow-scripts';
+            frame.srcdoc = `<script>{asked}.then(text => parent.postMessage(text, '*'))</script>`;
+            document.body.append(frame);
+        }})"""
+        for _ in range(ROUNDS):
+            self.assertEqual(self.text(server, in_frame), "refused")
 
     def open_another(self, server):
         """A page in place of the only one."""
