@@ -3,6 +3,7 @@
 #include "browser/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hostrange.h"
 #include "browser/jsonf.h"
@@ -116,21 +117,51 @@ void host_on_paused(struct host *host, struct page *page, struct str session,
         ask_front(host, is_going ? page : NULL, session, params, &url, is_agreed);
 }
 
-/* The page is on a private network itself. */
-static bool is_inside(const struct page *page)
+static bool is_of_same_windows(const struct page *page, const struct page *other)
+{
+    return page == other || (page->family[0] != '\0' && strcmp(page->family, other->family) == 0);
+}
+
+static bool is_on_private_network(const struct page *page)
 {
     struct str host = page_host(page);
 
     return host.len > 0 && (hostrange_is_private(host) || str_eq_c(host, page->inside));
 }
 
-static void give_up_strayed(struct host *host, struct page *page, struct str to, struct str address)
+/* The page is on a private network itself, or is a window without an address of one that is. */
+static bool is_inside(const struct host *host, const struct page *page)
+{
+    if (page_host(page).len > 0)
+        return is_on_private_network(page);
+    list_each (node, &host->pages) {
+        const struct page *other = list_entry(node, struct page, node);
+
+        if (is_of_same_windows(page, other) && is_on_private_network(other))
+            return true;
+    }
+    return false;
+}
+
+/* `to` may be empty, and `why` the whole reason then. */
+static void give_up_strayed(struct host *host, struct page *page, struct str to, struct str why)
 {
     if (page->defect[0] != '\0')
         return;
     COPY(page->strayed_to, to);
-    COPY(page->defect, address);
+    COPY(page->defect, why);
     tell_browser(host, str_from(page->session), "Page.navigate", "{\"url\":\"about:blank\"}");
+}
+
+/* Of pages without an address, those that opened each other can read what one of them has. */
+static void give_up_windows(struct host *host, struct page *page, struct str to, struct str why)
+{
+    list_each (node, &host->pages) {
+        struct page *other = list_entry(node, struct page, node);
+
+        if (is_of_same_windows(page, other) && page_host(other).len == 0)
+            give_up_strayed(host, other, to, why);
+    }
 }
 
 /*
@@ -152,12 +183,29 @@ bool host_check_address(struct host *host, struct page *page, const struct json_
         return true;
     /* Of a host that looks private, the rules were asked before the request. */
     if (is_private && !hostrange_is_private(url.host) &&
-        !(is_main ? str_eq_c(url.host, page->named) : is_inside(page))) {
-        if (is_document || page_host(page).len == 0)
+        !(is_main ? str_eq_c(url.host, page->named) : is_inside(host, page))) {
+        if (page_host(page).len == 0)
+            give_up_windows(host, page, url.host, address);
+        else if (is_document)
             give_up_strayed(host, page, url.host, address);
         return false;
     }
     if (is_main)
         COPY(page->inside, is_private ? url.host : STR_EMPTY);
     return true;
+}
+
+/*
+ * A WebSocket stops nowhere, and no event tells its address. Chromium judges those of documents
+ * from the web, which have an origin. It comes before anything that is received.
+ */
+void host_check_socket(struct host *host, struct page *page, const struct json_value *params)
+{
+    const struct json_value *headers = json_get(json_get(params, STR("request")), STR("headers"));
+
+    if (page_host(page).len == 0 && !is_inside(host, page) &&
+        !str_starts_with(text_of(headers, "Origin"), STR("http")))
+        give_up_windows(host, page, STR_EMPTY,
+                        STR("it opened a WebSocket without having an address of its own. Scripts "
+                            "of a page from the web may open them"));
 }

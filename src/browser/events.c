@@ -330,6 +330,8 @@ static void on_page_event(struct host *host, struct page *page, struct str sessi
         on_request(page, session, params);
     } else if (str_eq(method, STR("Network.responseReceived"))) {
         on_response(page, params, !host_check_address(host, page, params));
+    } else if (str_eq(method, STR("Network.webSocketWillSendHandshakeRequest"))) {
+        host_check_socket(host, page, params);
     } else if (str_eq(method, STR("Network.loadingFinished"))) {
         on_request_end(page, params, false);
     } else if (str_eq(method, STR("Network.loadingFailed"))) {

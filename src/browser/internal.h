@@ -136,7 +136,7 @@ struct page {
     char id[16];
     char target[ID_BYTES];
     char session[ID_BYTES];
-    char opener[ID_BYTES];
+    char family[ID_BYTES]; /* the target of the first of the pages that opened each other */
     char url[URL_BYTES];
     char title[TITLE_BYTES];
     char loader[ID_BYTES]; /* of its document */
@@ -327,6 +327,7 @@ void host_take_verdict(struct host *host, int64_t id, bool is_allowed, bool is_n
  * document, the page is given up.
  */
 bool host_check_address(struct host *host, struct page *page, const struct json_value *params);
+void host_check_socket(struct host *host, struct page *page, const struct json_value *params);
 void host_drop_checks(struct host *host);
 /* Tells the front end about the pages if something changed. */
 void host_tell_pages(struct host *host);

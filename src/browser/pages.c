@@ -310,6 +310,16 @@ void host_on_answer(void *data, struct str session, const char *method, const ch
     monitor_tell(&host->monitor);
 }
 
+static void join_family(struct host *host, struct page *page, struct str opener)
+{
+    const struct page *parent = page_by_target(host, opener);
+
+    if (parent != NULL && parent->family[0] != '\0')
+        COPY(page->family, str_from(parent->family));
+    else
+        COPY(page->family, opener.len > 0 ? opener : str_from(page->target));
+}
+
 static void on_attached(struct host *host, struct str parent, const struct json_value *params)
 {
     const struct json_value *info = json_get(params, STR("targetInfo"));
@@ -340,7 +350,7 @@ static void on_attached(struct host *host, struct str parent, const struct json_
         return;
     }
     COPY(page->session, session);
-    COPY(page->opener, text_of(info, "openerId"));
+    join_family(host, page, text_of(info, "openerId"));
     COPY(page->url, text_of(info, "url"));
     COPY(page->title, text_of(info, "title"));
     frame = need_frame(page, target);

@@ -2,6 +2,7 @@
 """Web pages in a real Chromium, over MCP: what agents see and do, and where they cannot go."""
 import base64
 import contextlib
+import hashlib
 import http.client
 import http.server
 import importlib.util
@@ -61,6 +62,11 @@ class OtherName:
 
         class Secret(http.server.BaseHTTPRequestHandler):
             def do_GET(self):  # pylint: disable=invalid-name
+                if key := self.headers.get("Sec-WebSocket-Key"):
+                    accepted = hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()
+                    self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                                     b"Sec-WebSocket-Accept: " + base64.b64encode(accepted) + b"\r\n\r\n\x81\x06Inside")
+                    return
                 self.send_response(200)
                 types = {"/file": "application/zip", "/picture": "image/svg+xml"}
                 self.send_header("Content-Type", types.get(self.path, "text/html"))
@@ -596,12 +602,33 @@ class Borders(InBrowser):
             picture.onload = picture.onerror = done;
             picture.src = '{inside.url}/picture';
         }}).then(() => 'Inside')"""
-        for script in (loads, shows):
+        opens = f"""new Promise(done => {{
+            addEventListener('message', event => done(event.data));
+            open('about:blank').eval("{loads}.then(text => opener.postMessage(text, '*'))");
+        }})"""
+        hears = f"""new Promise(done => {{
+            new WebSocket('{inside.url.replace("http:", "ws:")}').onmessage = event => done(event.data);
+        }})"""
+        hears_in_frame = f"""new Promise(done => {{
+            addEventListener('message', event => done(event.data));
+            const frame = document.createElement('iframe');
+            frame.sandbox = 'allow-scripts';
+            frame.srcdoc = `<script>{hears}.then(text => parent.postMessage(text, '*'))</script>`;
+            document.body.append(frame);
+        }})"""
+        rule, socket_words = f"gatehouse rules add allow browser host:{inside.name}", "opened a WebSocket"
+        for script, words in ((loads, rule), (shows, rule), (opens, rule), (hears, socket_words), (hears_in_frame, socket_words)):
             page = self.ok(server, "browser_tab_open")["pageId"]
             answer = self.fails(server, "browser_evaluate", script=script)
-            self.assertIn(f"gatehouse rules add allow browser host:{inside.name}", answer)
+            self.assertIn(words, answer)
             self.assertNotIn("nside", answer.replace(inside.name, ""))
             self.ok(server, "browser_tab_close", pageId=page)
+        # A window of a page that is inside may do what that page may.
+        self.ok(server, "browser_tab_open", url=f"{self.here}/forms.html")
+        self.assertEqual(self.text(server, hears), "Inside")
+        self.assertIn("Inside", self.text(server, f"window.opened = open('about:blank'); opened.eval({json.dumps(loads)})"))
+        page = self.ok(server, "browser_tab_list")["pages"][-1]["id"]
+        self.assertEqual(self.ok(server, "browser_evaluate", script="location.href", pageId=page)["result"], "about:blank")
         self.allow(inside.name)
         server = self.serve()
         self.assertEqual(self.go(server, inside.url)["title"], "Inside")
