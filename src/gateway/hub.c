@@ -262,6 +262,8 @@ static void use_stream(struct hub *hub, struct hub_machine *machine, void *strea
     machine->has_had_stream = true;
     machine->is_gone = false;
     list_remove(&machine->node);
+    if (hub->config.events->opened != NULL)
+        hub->config.events->opened(hub->config.events_data, machine->user->id);
     if (was_gone)
         tell_changed(hub, machine->user->id);
     hub_send_waiting(hub, machine->user);

@@ -86,6 +86,8 @@ struct hub_events {
     void (*close)(void *data, void *stream);
     /* The tools that a user's agents have may be others now. May be NULL. */
     void (*changed)(void *data, int64_t user);
+    /* The machine has a new stream, and tells again what is open there. May be NULL. */
+    void (*opened)(void *data, int64_t user);
     /* What a daemon of ours tells, besides progress; `type` is the event's. May be NULL. */
     void (*report)(void *data, int64_t user, struct str type, const struct json_value *event);
 };

@@ -581,6 +581,14 @@ static void on_changed(void *data, int64_t user)
         http->config.changed(http->config.data, user);
 }
 
+static void on_opened(void *data, int64_t user)
+{
+    struct hubhttp *http = data;
+
+    if (http->config.opened != NULL)
+        http->config.opened(http->config.data, user);
+}
+
 static void on_report(void *data, int64_t user, struct str type, const struct json_value *event)
 {
     struct hubhttp *http = data;
@@ -589,8 +597,11 @@ static void on_report(void *data, int64_t user, struct str type, const struct js
         http->config.report(http->config.data, user, type, event);
 }
 
-static const struct hub_events hub_events = {
-    .send = on_send, .close = on_close, .changed = on_changed, .report = on_report};
+static const struct hub_events hub_events = {.send = on_send,
+                                             .close = on_close,
+                                             .changed = on_changed,
+                                             .opened = on_opened,
+                                             .report = on_report};
 
 int hubhttp_new(const struct hubhttp_config *config, struct hubhttp **out_http)
 {
@@ -661,6 +672,7 @@ void hubhttp_free(struct hubhttp *http)
     if (http->sse != NULL)
         hubhttp_close(http);
     http->config.changed = NULL;
+    http->config.opened = NULL;
     http->config.report = NULL;
     hub_free(http->hub);
     sse_hub_free(http->sse);

@@ -36,6 +36,8 @@ struct hubhttp_config {
     int (*user_of)(void *data, const struct exchange *exchange, int64_t *out_user);
     /* The tools that a user's agents have may be others now. */
     void (*changed)(void *data, int64_t user);
+    /* As hub_events.opened. */
+    void (*opened)(void *data, int64_t user);
     /* As hub_events.report. */
     void (*report)(void *data, int64_t user, struct str type, const struct json_value *event);
     /*

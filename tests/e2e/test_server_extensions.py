@@ -54,6 +54,22 @@ class Negotiation(Extensions):
         for other in ({}, {"extensions": {"gatehouse": 2}}, {"extensions": {"other": 1}}):
             self.assertNotIn("extensions", self.init(server, answer["sessionKey"], **other))
 
+    def test_a_machine_that_comes_back_tells_its_questions_again(self):
+        server = self.serve()
+        browser = {**server.log_in(), **OURS}
+        headers = {"X-Gateway-Key": self.init(server, server.token, extensions=EXTENSIONS)["sessionKey"]}
+        first = Stream(server, N8N + "events", headers)
+        event = {"type": "question", "questionId": "1", "toolGroup": "g", "resource": "r",
+                 "description": "d", "options": ["allowOnce"]}
+        self.assertEqual(server.ask("POST", N8N + "extension", {"events": [event]}, headers)[0], 200)
+
+        def questions():
+            return server.ask("GET", "/api/state", None, browser)[2]["questions"]
+        self.assertEqual(len(questions()), 1)
+        first.close()
+        self.addCleanup(Stream(server, N8N + "events", headers).close)
+        self.assertEqual(questions(), [])  # it may have been killed, and is another one now
+
     def test_a_machine_without_them_gets_no_queries(self):
         server = self.serve()
         machine = self.machine(server, server.token)

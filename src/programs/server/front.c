@@ -229,6 +229,15 @@ static void on_changed(void *data, int64_t user)
         board_machine_changed(front->board, user);
 }
 
+/* It may have ended or forgotten them meanwhile, and nobody told. */
+static void on_opened(void *data, int64_t user)
+{
+    const struct front *front = data;
+
+    if (front->board != NULL)
+        board_drop_questions(front->board, user);
+}
+
 /* Written anew: only what belongs into it. */
 static void tell_output(struct front *front, int64_t user, const struct json_value *event)
 {
@@ -739,6 +748,7 @@ static int make_parts(struct front *front)
                                                  .store_data = config->store,
                                                  .user_of = user_of,
                                                  .changed = on_changed,
+                                                 .opened = on_opened,
                                                  .report = on_report,
                                                  .admit = admit,
                                                  .paired = on_paired,
