@@ -83,6 +83,14 @@ void leftovers_done(struct leftovers *leftovers)
     }
 }
 
+static struct leftover *first_to_go(const struct leftovers *leftovers)
+{
+    list_each (node, &leftovers->children)
+        if (!list_entry(node, struct leftover, node)->may_be_changing)
+            return list_entry(node, struct leftover, node);
+    return list_entry(leftovers->children.next, struct leftover, node);
+}
+
 void leftovers_add(struct leftovers *leftovers, pid_t pid, bool may_be_changing)
 {
     struct leftover *leftover = calloc(1, sizeof(*leftover));
@@ -101,6 +109,5 @@ void leftovers_add(struct leftovers *leftovers, pid_t pid, bool may_be_changing)
     /* A stopped process does not notice that its socket was closed. */
     (void)child_signal(leftover->child, SIGCONT);
     if (++leftovers->count > LEFTOVERS_MOST)
-        (void)child_signal(list_entry(leftovers->children.next, struct leftover, node)->child,
-                           SIGKILL);
+        (void)child_signal(first_to_go(leftovers)->child, SIGKILL);
 }

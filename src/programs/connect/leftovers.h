@@ -15,7 +15,8 @@
 #include "loop/loop.h"
 
 enum {
-    LEFTOVERS_MOST = 4,       /* beyond that the oldest is killed */
+    /* Beyond that the oldest is killed, one that may be changing something last. */
+    LEFTOVERS_MOST = 4,
     LEFTOVERS_WAIT_MS = 2000, /* for all of them, when the daemon ends */
 };
 

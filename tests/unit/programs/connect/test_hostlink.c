@@ -601,6 +601,33 @@ static void those_that_do_not_go_when_replaced_are_killed_in_the_end(void **stat
     assert_false(is_gone(pids[ROUNDS - 1]));
 }
 
+static pid_t leave_child(struct world *world, bool may_be_changing)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        while (true)
+            pause();
+    }
+    leftovers_add(&world->leftovers, pid, may_be_changing);
+    return pid;
+}
+
+static void one_that_may_be_changing_something_is_the_last_to_be_killed(void **state)
+{
+    struct world *world = *state;
+    pid_t changing = leave_child(world, true);
+    pid_t first = leave_child(world, false);
+
+    for (int i = 2; i <= LEFTOVERS_MOST; i++)
+        leave_child(world, false);
+    loop_until(world->loop, is_gone(first));
+    assert_false(is_gone(changing));
+    assert_int_equal(kill(changing, SIGKILL), 0);
+    loop_until(world->loop, is_gone(changing));
+}
+
 /* ---- at the end of the daemon ---- */
 
 static pid_t only_pid(const struct world *world)
@@ -702,6 +729,7 @@ TEST_MAIN(CASE(a_call_goes_its_way), CASE(prepared_twice_is_against_the_rules),
           CASE(all_that_waits_for_a_lost_toolhost_is_answered),
           CASE(what_was_forgotten_is_not_told_and_still_finds_out_a_toolhost_that_hangs),
           CASE(those_that_do_not_go_when_replaced_are_killed_in_the_end),
+          CASE(one_that_may_be_changing_something_is_the_last_to_be_killed),
           CASE(one_that_does_not_end_with_the_daemon_is_killed),
           CASE(one_that_may_be_changing_something_is_left_to_finish),
           CASE(a_change_that_is_over_keeps_nobody),
