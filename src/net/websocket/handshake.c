@@ -5,7 +5,7 @@
 
 #include "base/base64.h"
 #include "base/rand.h"
-#include "net/websocket/sha1.h"
+#include "base/sha1.h"
 
 enum { KEY_BYTES = 16 };
 

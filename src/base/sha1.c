@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/websocket/sha1.h"
+#include "base/sha1.h"
 
 #include <string.h>
 
