@@ -5,12 +5,20 @@
  */
 #include "copies/store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "authority/names/sensitive.h"
 #include "base/cleanup.h"
+#include "copies/gitindex.h"
 
-enum { MAX_HIDDEN = 4096, PROGRESS_EVERY = 64 };
+enum {
+    MAX_HIDDEN = 4096,
+    PROGRESS_EVERY = 64,
+    MAX_INDEXES = 256,
+    MAX_INDEX_BYTES = 256 << 20,
+    NAME_BYTES = 2 * PATH_MAX,
+};
 
 struct making {
     const struct copies_new *wanted;
@@ -21,6 +29,10 @@ struct making {
     /* Files that usually hold secrets and have other names. */
     uint64_t hidden[MAX_HIDDEN];
     size_t hidden_count;
+    /* Of the project's repositories, with those nested in it. */
+    struct arena arena;
+    struct str indexes[MAX_INDEXES];
+    size_t index_count;
 };
 
 bool copies_is_git(struct str name)
@@ -32,6 +44,22 @@ bool copies_is_git(struct str name)
         if (str_eq(part, STR(".git")))
             return true;
     return false;
+}
+
+/* The name of a repository's index, also if it is asked about twice. */
+static void note_index(struct making *making, struct str name)
+{
+    struct str known;
+    bool is_index = str_eq(name, STR(".git/index")) || str_ends_with(name, STR("/.git/index"));
+
+    if (!is_index || making->index_count == MAX_INDEXES)
+        return;
+    for (size_t i = 0; i < making->index_count; i++)
+        if (str_eq(making->indexes[i], name))
+            return;
+    known = (struct str){arena_copy(&making->arena, name), name.len};
+    if (known.ptr != NULL)
+        making->indexes[making->index_count++] = known;
 }
 
 /* Its name alone says that it is not copied. */
@@ -112,6 +140,7 @@ static int copied(void *data, const struct authority_duplicated *entry)
     if (making->error < 0)
         return making->error;
     if (entry->from.type == AUTHORITY_FILE) {
+        note_index(making, entry->name);
         making->files++;
         making->bytes += entry->from.size;
         if (wanted->progress != NULL && making->files % PROGRESS_EVERY == 0)
@@ -132,8 +161,9 @@ static void missed(void *data, struct str name, int code)
 
 static bool stays(void *data, struct str name)
 {
-    const struct making *making = data;
+    struct making *making = data;
 
+    note_index(making, name);
     return making->wanted->with_sensitive || !sensitive_is_path(name);
 }
 
@@ -173,6 +203,68 @@ static int make_snapshots(struct copies_store *store, struct making *making, boo
     return r;
 }
 
+/* ---- Git's view of the copy ---- */
+
+/* A folder with a repository. */
+struct repository {
+    const struct making *making;
+    struct str prefix; /* "" or "lib/" */
+};
+
+static bool is_tracked_left_out(void *data, struct str name)
+{
+    const struct repository *repository = data;
+    const struct making *making = repository->making;
+    struct authority_stat about;
+    char text[NAME_BYTES];
+    int len = snprintf(text, sizeof(text), "%.*s%.*s", STR_ARG(repository->prefix), STR_ARG(name));
+    struct str full = {text, len > 0 && (size_t)len < sizeof(text) ? (size_t)len : 0};
+    bool is_sensitive = sensitive_is_path(full);
+    int r;
+
+    if (full.len == 0 || (!is_sensitive && making->hidden_count == 0))
+        return false;
+    r = authority_stat(making->wanted->project, full, &about, NULL);
+    /* What is deleted in the project as well may show as deleted. */
+    return is_sensitive ? r != ERR_NOT_FOUND : r == 0 && is_hidden(making, &about);
+}
+
+static int mark_left_out(struct copies_store *store, const struct making *making, struct str name)
+{
+    struct repository repository = {making,
+                                    str_slice(name, 0, name.len - (sizeof(".git/index") - 1))};
+    const struct authority_write_options writing = {.create = AUTHORITY_REPLACE_OLD,
+                                                    .is_unsynced = true};
+    cleanup_buf struct buf old = BUF_INIT(MAX_INDEX_BYTES);
+    cleanup_buf struct buf marked = BUF_INIT(2 * (size_t)MAX_INDEX_BYTES);
+    char text[NAME_BYTES];
+    int len = snprintf(text, sizeof(text), "%s/%.*s", making->wanted->name, STR_ARG(name));
+    struct str full = {text, (size_t)len};
+    size_t count = 0;
+    int r;
+
+    if (len < 0 || (size_t)len >= sizeof(text))
+        return ERR_INVALID_PATH;
+    r = authority_read_bytes(store->copies, full, NULL, &old, NULL);
+    if (r == 0)
+        r = gitindex_skip(buf_view(&old), is_tracked_left_out, &repository, &marked, &count);
+    return r == 0 && count > 0
+               ? authority_write_bytes(store->copies, full, buf_view(&marked), &writing, NULL)
+               : r;
+}
+
+/* Without this, an agent that commits everything commits that the files are deleted. */
+static void mark_all_left_out(struct copies_store *store, const struct making *making)
+{
+    const struct copies_new *wanted = making->wanted;
+
+    if (wanted->record->left_out_count == 0)
+        return;
+    for (size_t i = 0; i < making->index_count; i++)
+        if (mark_left_out(store, making, making->indexes[i]) < 0 && wanted->unmarked != NULL)
+            wanted->unmarked(wanted->data, making->indexes[i]);
+}
+
 /* ---- all of it ---- */
 
 static int make_copy(struct copies_store *store, struct making *making, struct err *err)
@@ -205,6 +297,7 @@ int copies_make(struct copies_store *store, const struct copies_new *wanted, str
     if (making == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     making->wanted = wanted;
+    arena_init(&making->arena, (size_t)MAX_INDEXES * NAME_BYTES);
     record->has_git = !wanted->without_git;
     record->has_sensitive = wanted->with_sensitive;
     if (!wanted->without_git)
@@ -213,6 +306,9 @@ int copies_make(struct copies_store *store, const struct copies_new *wanted, str
         record->left_out_count = record->left_out_shown = 0;
         r = make_copy(store, making, err);
     }
+    if (r == 0)
+        mark_all_left_out(store, making);
+    arena_done(&making->arena);
     if (r < 0)
         return r;
     r = making->error < 0 ? err_set_plain(err, making->error)

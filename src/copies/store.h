@@ -85,6 +85,8 @@ struct copies_new {
     void (*progress)(void *data, uint64_t files, uint64_t total_files, uint64_t bytes);
     /* Reports what cannot be copied; or NULL. */
     void (*missed)(void *data, struct str name, int code);
+    /* Reports an index in which Git may see files that were left out as deleted; or NULL. */
+    void (*unmarked)(void *data, struct str name);
     void *data;
     const struct cancel *cancel;
 };

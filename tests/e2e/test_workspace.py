@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
@@ -56,6 +57,58 @@ class Copying(WorkspaceScene):
         self.write("lib/.git/HEAD", "ref: x\n")
         self.assertEqual(content(self.new()), content(self.project))
         self.assertEqual(set(content(self.new("--without-git"))), {b"a.txt", b"lib"})
+
+    def git(self, folder, *words):
+        """What Git says in a folder, whatever this machine's settings are."""
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.root), "GIT_CONFIG_NOSYSTEM": "1"}
+        return subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-C", folder, *words], env=environment,
+            capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+
+    @unittest.skipUnless(shutil.which("git"), "git is not installed")
+    def test_git_does_not_take_what_was_left_out_for_deleted(self):
+        for folder, secret in ((self.project, "settings/.env"), (self.project / "lib", "server.key")):
+            folder.mkdir(exist_ok=True)
+            self.git(folder, "init", "-q")
+            self.write("a.txt", at=folder)
+            self.write(secret, "KEY=1\n", at=folder)
+            self.git(folder, "add", "a.txt", secret)
+            self.git(folder, "commit", "-qm", "first")
+        # Whoever can write a hook or a setting may not have it run here.
+        hook = self.write(".git/hooks/post-index-change", f"#!/bin/sh\ntouch {self.root}/ran\n")
+        hook.chmod(0o755)
+        self.git(self.project, "config", "core.fsmonitor", str(hook))
+        code, out, said = self.run_it("new", self.project)
+        copy = self.copies / out.strip()
+        self.assertEqual((code, (self.root / "ran").exists()), (0, False), said)
+        self.assertNotIn("deleted", said)
+        self.git(copy, "config", "--unset", "core.fsmonitor")
+        for folder, secret in ((copy, "settings/.env"), (copy / "lib", "server.key")):
+            self.assertFalse((folder / secret).exists())
+            self.write("a.txt", "changed\n", at=folder)
+            self.assertEqual(self.git(folder, "status", "--porcelain", "-uno"), " M a.txt\n")
+            self.git(folder, "commit", "-qam", "second")
+            self.assertEqual(self.git(folder, "ls-files", secret), secret + "\n")
+            self.assertEqual(self.git(folder, "show", "--format=", "--name-only"), "a.txt\n")
+            self.git(folder, "fsck")
+        # The project's own index is as before, and a file that is deleted there shows as deleted.
+        (self.project / "settings/.env").unlink()
+        self.write(".env")
+        self.assertEqual(self.git(self.new(), "status", "--porcelain", "-uno"), " D settings/.env\n")
+
+    @unittest.skipUnless(shutil.which("git"), "git is not installed")
+    def test_an_index_of_another_form_is_left_and_said(self):
+        self.project.mkdir(exist_ok=True)
+        self.git(self.project, "init", "-q")
+        self.write(".env")
+        self.git(self.project, "add", ".env")
+        self.git(self.project, "update-index", "--split-index")
+        code, out, said = self.run_it("new", self.project)
+        self.assertEqual(code, 0, said)
+        self.assertIn(".git/index", said)
+        self.assertIn("as deleted", said)
+        self.assertEqual((self.copies / out.strip() / ".git/index").read_bytes(),
+                         (self.project / ".git/index").read_bytes())
 
     def test_a_hostile_project_harms_nobody(self):
         self.write("a.txt")

@@ -64,6 +64,13 @@ static void tell_missed(void *data, struct str name, int code)
                         : err_text(code));
 }
 
+static void tell_unmarked(void *data, struct str name)
+{
+    erase(data);
+    task_tell(name, "left as it is: Git may show files that were left out as deleted; see to it "
+                    "that nobody commits that");
+}
+
 /* ---- its name ---- */
 
 /* Letters, digits, hyphens and underscores of the folder's name. */
@@ -179,6 +186,7 @@ static int make(struct task *task, const char *name, struct making *making, stru
         .record = &task->record,
         .progress = show_progress,
         .missed = tell_missed,
+        .unmarked = tell_unmarked,
         .data = making,
         .cancel = &task->cancel,
     };
