@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/imagenames.h"
@@ -21,6 +22,8 @@ enum {
     BUILD_ARENA_BYTES = 16 << 20,
     NAME_BYTES = 32,
     MOST_SOURCES = 64, /* of a COPY */
+    SHOWN_BYTES = 64,
+    WRONG_BYTES = 256,
 };
 
 /*
@@ -164,36 +167,53 @@ static bool is_copy(struct str rest)
     return count >= 2;
 }
 
-const char *images_check_steps(const struct json_value *steps, bool has_context)
+static const char *check_step(struct str text, bool is_first, bool has_context)
+{
+    struct str name;
+    struct str value;
+    struct step step;
+
+    if (!read_step(text, &step))
+        return "a step is FROM, RUN, ENV, WORKDIR or COPY, and what follows";
+    if (step.word == FROM && !is_first)
+        return "FROM may only be the first step";
+    if (step.word == ENV && !read_variable(step.rest, &name, &value))
+        return "ENV needs a name and a value";
+    if (step.word == WORKDIR &&
+        (step.rest.ptr[0] != '/' || step.rest.len >= SANDBOXSTORE_PATH_BYTES))
+        return "WORKDIR needs an absolute path";
+    if (step.word == COPY && !has_context)
+        return "COPY needs a build context";
+    if (step.word == COPY && !is_copy(step.rest))
+        return "COPY needs paths in the build context and a target, no options";
+    return NULL;
+}
+
+const char *images_check_steps(struct arena *arena, const struct json_value *steps,
+                               bool has_context)
 {
     size_t at = 0;
 
     if (steps->type == JSON_NULL)
         return NULL;
-    if (steps->type != JSON_ARRAY || steps->size > MOST_STEPS)
-        return "dockerfile_steps must be a list of at most 127 texts";
+    if (steps->type != JSON_ARRAY)
+        return "dockerfile_steps must be a list of texts";
+    if (steps->size > MOST_STEPS)
+        return "there are more than 127 steps";
     json_each_item (item, steps) {
-        struct str name;
-        struct str value;
-        struct step step;
+        char said[WRONG_BYTES];
+        char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];
+        const char *wrong;
 
         if (item->type != JSON_STRING || item->size > MAX_STEP_BYTES || str_has_nul(json_str(item)))
             return "dockerfile_steps must be a list of texts, at most 64 KiB each";
-        if (!read_step(json_str(item), &step))
-            return "dockerfile_steps: a step is FROM, RUN, ENV, WORKDIR or COPY, and what follows";
-        if (step.word == FROM && at > 0)
-            return "dockerfile_steps: FROM may only be the first step";
-        if (step.word == ENV && !read_variable(step.rest, &name, &value))
-            return "dockerfile_steps: ENV needs a name and a value";
-        if (step.word == WORKDIR &&
-            (step.rest.ptr[0] != '/' || step.rest.len >= SANDBOXSTORE_PATH_BYTES))
-            return "dockerfile_steps: WORKDIR needs an absolute path";
-        if (step.word == COPY && !has_context)
-            return "dockerfile_steps: COPY needs a build context";
-        if (step.word == COPY && !is_copy(step.rest))
-            return "dockerfile_steps: COPY needs paths in the build context and a target, no "
-                   "options";
-        at++;
+        wrong = check_step(json_str(item), at++ == 0, has_context);
+        if (wrong == NULL)
+            continue;
+        (void)printable_cut(json_str(item), PRINTABLE_LINE, shown, SHOWN_BYTES);
+        snprintf(said, sizeof(said), "step %zu, '%s': %s", at, shown, wrong);
+        wrong = arena_copy(arena, str_from(said));
+        return wrong != NULL ? wrong : err_text(arena->error);
     }
     return NULL;
 }

@@ -179,7 +179,7 @@ void images_create(const struct api_call *call)
     if (wrong == NULL && (steps == NULL || steps->type != JSON_ARRAY || steps->size == 0))
         wrong = "dockerfile_steps must be a list of at least one step";
     if (wrong == NULL)
-        wrong = images_check_steps(steps, context != NULL);
+        wrong = images_check_steps(&arena, steps, context != NULL);
     if (wrong != NULL)
         call_fail(call->exchange, 400, wrong);
     if (wrong != NULL || !sandboxes_check_quota(call->service, call->owner, call->exchange) ||

@@ -24,8 +24,9 @@ struct images;
 int images_new(struct service *service, struct images **out_images);
 void images_free(struct images *images);
 
-/* What is wrong with a list of steps, or NULL. */
-const char *images_check_steps(const struct json_value *steps, bool has_context);
+/* What is wrong with a list of steps, maybe in the arena, or NULL. */
+const char *images_check_steps(struct arena *arena, const struct json_value *steps,
+                               bool has_context);
 
 /* The image's key; or the error, with the end of the output of a step that failed. */
 typedef void images_built(void *data, const struct err *err, struct str log, const char *key);

@@ -247,7 +247,7 @@ void sandboxes_create(const struct api_call *call)
     if (wrong == NULL)
         wrong = contexts_choose(call, object, &context);
     if (wrong == NULL && steps != NULL)
-        wrong = images_check_steps(steps, context != NULL);
+        wrong = images_check_steps(&arena, steps, context != NULL);
     if (wrong != NULL) {
         call_fail(call->exchange, 400, wrong);
         context_unref(context);

@@ -75,7 +75,7 @@ static void build(const struct api_call *call, struct str dockerfile,
         done(data, &err, STR_EMPTY, NULL);
         return;
     }
-    wrong = images_check_steps(steps, context != NULL);
+    wrong = images_check_steps(&arena, steps, context != NULL);
     if (wrong != NULL) {
         context_unref(context);
         fail(done, data, ERR_INVALID_ARGUMENT, wrong);
