@@ -263,9 +263,8 @@ int workspace_copy_path(const char *state_dir, const char *name, char out_path[P
 
     if (!workspace_is_name(name))
         return err_set(err, ERR_INVALID_ARGUMENT,
-                       "not a name of a workspace: those have up to %d letters, digits, hyphens "
-                       "and underscores",
-                       WORKSPACE_NAME_BYTES);
+                       "not a name of a workspace: that is " WORKSPACE_NAME_RULE,
+                       WORKSPACE_NAME_BYTES - 1);
     r = workspace_find_state(state_dir, state, err);
     if (r == 0)
         r = workspace_copies_dir(state, copies, err);

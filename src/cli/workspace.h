@@ -75,6 +75,8 @@ extern const struct option_command workspace_commands[WORKSPACE_COMMANDS];
 enum { WORKSPACE_NAME_BYTES = 64 };
 
 /* Letters, digits, hyphens and underscores, with a letter or digit first. */
+#define WORKSPACE_NAME_RULE                                                                        \
+    "a letter or digit, and up to %d more letters, digits, hyphens and underscores"
 bool workspace_is_name(const char *name);
 
 /* The state directory, given or the default, as session/state.h finds it; this is for programs that

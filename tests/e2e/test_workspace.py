@@ -169,7 +169,8 @@ class Copying(WorkspaceScene):
     def test_what_cannot_be_a_project_is_refused(self):
         self.assertIn("contains the copies", self.refuses("new", self.state))
         self.assertIn("cannot use", self.refuses("new", self.root / "missing"))
-        self.refuses("new", "--name", "a/b", self.project, status=2)
+        for name in ("a/b", "-x"):
+            self.assertIn("--name needs a letter or digit, and", self.refuses("new", f"--name={name}", self.project, status=2))
         self.new("--name", "one")
         self.assertIn("already", self.refuses("new", "--name", "one", self.project))
         for words in (("diff", "../x"), ("rm", "two"), ("path", "two"), ("apply", "two")):

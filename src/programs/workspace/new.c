@@ -121,9 +121,8 @@ static int choose_name(struct task *task, const char *path, char out_name[WORKSP
     if (given == NULL)
         return find_free_name(task, path, out_name, err);
     if (!workspace_is_name(given))
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--name needs up to %d letters, digits, hyphens and underscores",
-                       WORKSPACE_NAME_BYTES);
+        return err_set(err, ERR_INVALID_OPTION, "--name needs " WORKSPACE_NAME_RULE,
+                       WORKSPACE_NAME_BYTES - 1);
     if (copies_is_taken(&task->store, given))
         return err_set(err, ERR_ALREADY_EXISTS, "there is a workspace '%s' already", given);
     snprintf(out_name, WORKSPACE_NAME_BYTES + 1, "%s", given);
