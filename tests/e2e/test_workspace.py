@@ -364,6 +364,10 @@ class Changing(WorkspaceScene):
         self.work()
         self.project.rename(self.root / "moved")
         self.assertIn("--force", self.refuses("rm", "shop"))
+        for words in (["diff", "shop"], ["apply", "--yes", "shop"], ["undo", "shop"]):
+            said = self.refuses(*words)
+            for wanted in (f"no longer at {self.project}", "move it back", "workspace sh", "rm --force shop"):
+                self.assertIn(wanted, said)
         self.assertTrue((self.copy / "new/deep/file").exists())
         self.does("rm", "--force", "shop")
         self.assertEqual(list(self.copies.iterdir()), [])

@@ -85,6 +85,12 @@ int task_open(struct task *task, const char *name, bool may_write, struct err *e
         return err_set_plain(err, ERR_INVALID_PATH);
     snprintf(original, sizeof(original), "%.*s", STR_ARG(task->record.original));
     r = copies_open_folder(&task->store, &project, &task->project, err);
+    if (r == ERR_NOT_FOUND)
+        return err_set(err, r,
+                       "the project is no longer at %.100s: move it back, or take files out by "
+                       "'gatehouse workspace sh' and end with 'gatehouse workspace rm --force "
+                       "%.64s'",
+                       original, name);
     if (r == 0)
         r = copies_open_folder(&task->store, &theirs, &task->copy, err);
     return r == 0 ? task_confine(task, &walls, err) : r;
