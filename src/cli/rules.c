@@ -125,6 +125,7 @@ static const struct option_argument explain_arguments[RULES_EXPLAIN_ARGUMENTS] =
 
 const struct option_command rules_commands[RULES_COMMANDS] = {
     [RULES_LIST] = {.name = "list",
+                    .alias = "ls",
                     .summary = "show the rules",
                     .options = list_options,
                     .option_count = RULES_LIST_OPTIONS},
@@ -141,6 +142,7 @@ const struct option_command rules_commands[RULES_COMMANDS] = {
                       .arguments = revoke_arguments,
                       .argument_count = RULES_REVOKE_ARGUMENTS},
     [RULES_RM] = {.name = "rm",
+                  .alias = "remove",
                   .summary = "the same as revoke",
                   .options = revoke_options,
                   .option_count = RULES_REVOKE_OPTIONS,

@@ -255,6 +255,7 @@ static const struct option_argument step_arguments[] = {
 
 const struct option_command sandbox_image_commands[SANDBOX_IMAGE_COMMANDS] = {
     [SANDBOX_IMAGE_LS] = {.name = "ls",
+                          .alias = "list",
                           .summary = "list your images",
                           .options = ls_options,
                           .option_count = SANDBOX_LS_OPTIONS},
@@ -277,6 +278,7 @@ const struct option_command sandbox_image_commands[SANDBOX_IMAGE_COMMANDS] = {
                             .arguments = name_arguments,
                             .argument_count = array_size(name_arguments)},
     [SANDBOX_IMAGE_RM] = {.name = "rm",
+                          .alias = "remove",
                           .summary = "remove images",
                           .options = ask_options,
                           .option_count = SANDBOX_ASK_OPTIONS,
@@ -324,10 +326,12 @@ const struct option_command sandbox_commands[SANDBOX_COMMANDS] = {
                        .arguments = stats_arguments,
                        .argument_count = array_size(stats_arguments)},
     [SANDBOX_LS] = {.name = "ls",
+                    .alias = "list",
                     .summary = "list your sandboxes",
                     .options = ls_options,
                     .option_count = SANDBOX_LS_OPTIONS},
     [SANDBOX_RM] = {.name = "rm",
+                    .alias = "remove",
                     .summary = "delete sandboxes",
                     .options = ask_options,
                     .option_count = SANDBOX_ASK_OPTIONS,

@@ -356,6 +356,22 @@ class Calls(unittest.TestCase):
                          "check", "tmp-size"):
                 self.assertIn(word, result.stdout)
 
+    def test_lists_and_removals_have_two_names(self):
+        with tempfile.TemporaryDirectory() as room:
+            project = pathlib.Path(room) / "shop"
+            project.mkdir()
+            self.assertEqual(run("workspace", "new", str(project), env={"HOME": room}).returncode, 0)
+            self.assertEqual(run("agent", "add", "claude", env={"HOME": room}).returncode, 0)
+            for words in (["workspace", "list"], ["workspace", "remove", "shop"], ["agent", "ls"], ["agent", "rm", "claude"],
+                          ["user", "ls"], ["rules", "ls"]):
+                result = run(*words, env={"HOME": room})
+                self.assertEqual(result.returncode, 0, result.stderr)
+            for words, title in ((["user", "rm"], "user remove"), (["sandbox", "remove"], "sandbox rm"),
+                                 (["sandbox", "image", "remove"], "sandbox image rm"), (["rules", "remove"], "rules rm")):
+                self.assertIn(f"See 'gatehouse {title} --help'", run(*words, env={"HOME": room}).stderr)
+        self.assertIn("\n  ls (list)  ", run("workspace", "--help").stdout)
+        self.assertIn("\n  remove (rm)  ", run("agent", "--help").stdout)
+
     def test_the_man_page_names_every_option_and_command_of_the_help(self):
         page = MAN_PAGE.read_text()
         for arguments in (["--help"], ["doctor", "--help"], ["completions", "--help"]):

@@ -151,8 +151,13 @@ static const struct option sample_list[] = {
 };
 
 static const struct option_command sample_box_commands[] = {
-    {.name = "list", .summary = "List the boxes.", .options = sample_list, .option_count = 1},
+    {.name = "list",
+     .alias = "ls",
+     .summary = "List the boxes.",
+     .options = sample_list,
+     .option_count = 1},
     {.name = "remove",
+     .alias = "rm",
      .summary = "Remove a box.",
      .arguments = sample_remove_arguments,
      .argument_count = array_size(sample_remove_arguments)},

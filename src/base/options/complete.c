@@ -163,6 +163,10 @@ static void put_bash_level(struct script *s, const struct level *level)
     put(s, "'\n        commands='");
     for (size_t i = 0; i < command->command_count; i++)
         put(s, " %s", command->commands[i].name);
+    put(s, "'\n        aliases='");
+    for (size_t i = 0; i < command->command_count; i++)
+        if (command->commands[i].alias != NULL)
+            put(s, " %s=%s", command->commands[i].alias, command->commands[i].name);
     put(s, "'\n        arguments='");
     for (size_t i = 0; i < command->argument_count; i++) {
         const struct option_argument *argument = &command->arguments[i];
@@ -189,7 +193,7 @@ static const char bash_tail[] =
     "{\n"
     "    local pair\n"
     "    kind=''\n"
-    "    for pair in $valued; do\n"
+    "    for pair in $2; do\n"
     "        if [[ ${pair%%=*} == \"$1\" ]]; then\n"
     "            kind=${pair#*=}\n"
     "        fi\n"
@@ -198,7 +202,7 @@ static const char bash_tail[] =
     "\n"
     "%f()\n"
     "{\n"
-    "    local flags valued commands arguments rest command=%p kind='' before='' ended='' i word\n"
+    "    local flags valued commands aliases arguments rest command=%p kind='' before='' ended='' i word\n"
     "    local current=${COMP_WORDS[COMP_CWORD]} IFS=$' \\t\\n'\n"
     "    local -i place=0\n"
     "    local -a words\n"
@@ -214,12 +218,17 @@ static const char bash_tail[] =
     "        elif [[ -z $ended && $word == -- ]]; then\n"
     "            ended=1\n"
     "        elif [[ -z $ended && $word == -?* ]]; then\n"
-    "            %f_kind \"$word\"\n"
-    "        elif [[ \"$commands \" == *\" $word \"* ]]; then\n"
-    "            command+=\" $word\"\n"
-    "            %f_table \"$command\"\n"
+    "            %f_kind \"$word\" \"$valued\"\n"
     "        else\n"
-    "            place+=1\n"
+    "            %f_kind \"$word\" \"$aliases\"\n"
+    "            word=${kind:-$word}\n"
+    "            kind=''\n"
+    "            if [[ \"$commands \" == *\" $word \"* ]]; then\n"
+    "                command+=\" $word\"\n"
+    "                %f_table \"$command\"\n"
+    "            else\n"
+    "                place+=1\n"
+    "            fi\n"
     "        fi\n"
     "    done\n"
     "    if [[ $current == = ]]; then\n"
@@ -228,7 +237,7 @@ static const char bash_tail[] =
     "    elif [[ -z $kind$ended && $current == --*=* ]]; then\n"
     "        before=${current%%=*}=\n"
     "        current=${current#*=}\n"
-    "        %f_kind \"${before%=}\"\n"
+    "        %f_kind \"${before%=}\" \"$valued\"\n"
     "    elif [[ -z $kind$ended && $current == -* ]]; then\n"
     "        kind=${flags// /,}\n"
     "    elif [[ -z $kind && -n $commands ]]; then\n"
@@ -309,7 +318,9 @@ static void put_zsh_commands(struct script *s, const struct level *level)
     put(s, "        )\n        _describe command commands\n        ;;\n"
            "    rest)\n        case $words[1] in\n");
     for (size_t i = 0; i < command->command_count; i++) {
-        put(s, "        %s) ", command->commands[i].name);
+        put(s, "        %s%s%s) ", command->commands[i].name,
+            command->commands[i].alias != NULL ? "|" : "",
+            command->commands[i].alias != NULL ? command->commands[i].alias : "");
         put_function(s, &(struct level){&command->commands[i], level});
         put(s, " ;;\n");
     }
@@ -366,6 +377,17 @@ static void put_fish_path(struct script *s, const struct level *level)
     put(s, " '");
     put_path(s, level);
     put(s, "'");
+}
+
+static void put_fish_alias(struct script *s, const struct level *level)
+{
+    if (level->command->alias == NULL)
+        return;
+    put(s, "            case '");
+    put_path(s, level->above);
+    put(s, " %s'\n                set command", level->command->alias);
+    put_fish_path(s, level);
+    put(s, "\n");
 }
 
 static void put_fish_line(struct script *s, const struct level *level, const char *place)
@@ -453,7 +475,8 @@ static const char fish_head[] =
     "            case ''";
 static const char fish_middle[] =
     "\n"
-    "                set state value\n"
+    "                set state value\n";
+static const char fish_commands[] =
     "            case ''";
 static const char fish_tail[] =
     "\n"
@@ -498,6 +521,8 @@ int options_complete(const struct option_command *program, enum option_shell she
         put_template(&s, &root, fish_head);
         each_level(&s, &root, put_fish_valued);
         put_template(&s, &root, fish_middle);
+        each_level(&s, &root, put_fish_alias);
+        put_template(&s, &root, fish_commands);
         each_level(&s, &root, put_fish_path);
         put_template(&s, &root, fish_tail);
         each_level(&s, &root, put_fish_level);

@@ -172,12 +172,18 @@ static void put_arguments(struct page *page, const struct option_command *comman
     }
 }
 
+/* "list (ls)" */
+static void add_command(struct page *page, const struct option_command *command)
+{
+    add(page, command->alias != NULL ? "%s (%s)" : "%s", command->name, command->alias);
+}
+
 static void put_commands(struct page *page, const struct option_command *command)
 {
     for (size_t i = 0; i < command->command_count; i++) {
         if (i == 0)
             put_heading(page, "Commands");
-        add(page, "%s", command->commands[i].name);
+        add_command(page, &command->commands[i]);
         put_left(page);
         add(page, "%s", command->commands[i].summary);
         put_wrapped(page, page->indent);
@@ -230,7 +236,7 @@ static size_t description_column(struct page *page, const struct option_values *
         }
     }
     for (size_t i = 0; i < command->command_count; i++) {
-        add(page, "%s", command->commands[i].name);
+        add_command(page, &command->commands[i]);
         measure(page, &widest);
     }
     for (size_t i = 0; i < command->argument_count; i++) {

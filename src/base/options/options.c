@@ -161,22 +161,31 @@ static int take_letters(struct option_values *values, const char *letters, struc
     return 0;
 }
 
+const struct option_command *options_find_command(const struct option_command *commands,
+                                                  size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(commands[i].name, name) == 0 ||
+            (commands[i].alias != NULL && strcmp(commands[i].alias, name) == 0))
+            return &commands[i];
+    return NULL;
+}
+
 static int take_command(struct option_values **values, const char *word, struct words *words,
                         struct err *err)
 {
     const struct option_command *command = (*values)->command;
+    const struct option_command *named;
     struct option_guess guess = {.wanted = str_from(word)};
     char shown[OPTION_SHOWN_ROOM];
 
     /* "help sandbox run" and "sandbox help run" are "sandbox run --help". */
     if (strcmp(word, "help") == 0)
         return take_long(*values, word, words, err);
-    for (size_t i = 0; i < command->command_count; i++) {
-        struct option_values *below;
+    named = options_find_command(command->commands, command->command_count, word);
+    if (named != NULL) {
+        struct option_values *below = open_command((*values)->arena, named, *values);
 
-        if (strcmp(command->commands[i].name, word) != 0)
-            continue;
-        below = open_command((*values)->arena, &command->commands[i], *values);
         if (below == NULL)
             return option_no_memory(err);
         *values = below;

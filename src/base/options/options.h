@@ -79,6 +79,7 @@ struct option_argument {
  */
 struct option_command {
     const char *name;
+    const char *alias; /* a second name, which completions do not offer, or NULL */
     const char *summary;
     const struct option *options;
     size_t option_count;
@@ -121,6 +122,10 @@ struct option_values {
     size_t argument_count;
     const struct option *shadowed; /* one whose env and old_env are both set; or NULL */
 };
+
+/* The one of these with that name or alias; NULL if there is none. */
+const struct option_command *options_find_command(const struct option_command *commands,
+                                                  size_t count, const char *name);
 
 /*
  * Reads flags, commands and arguments; skips argv[0]. *out_values belongs to the innermost command

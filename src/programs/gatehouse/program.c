@@ -319,17 +319,16 @@ static void title_of(char *const *words, char out_title[TITLE_BYTES])
     size_t len = (size_t)snprintf(out_title, TITLE_BYTES, "gatehouse");
 
     for (; *words != NULL && count > 0; words++) {
-        size_t i = 0;
+        const struct option_command *named;
 
         if (**words == '-')
             continue;
-        while (i < count && strcmp(*words, rows[i].name) != 0)
-            i++;
-        if (i == count)
+        named = options_find_command(rows, count, *words);
+        if (named == NULL)
             return;
-        len += (size_t)snprintf(out_title + len, TITLE_BYTES - len, " %s", rows[i].name);
-        count = rows[i].command_count;
-        rows = rows[i].commands;
+        len += (size_t)snprintf(out_title + len, TITLE_BYTES - len, " %s", named->name);
+        count = named->command_count;
+        rows = named->commands;
     }
 }
 

@@ -98,6 +98,8 @@ offer 'json|text' my-app show -- ''
 offer 'file1|sub|two words' my-app show text ''
 offer 'file1' my-app show text file1 sub f
 offer '' my-app box remove one ''
+offer '--all' my-app box ls --a
+offer 'list' my-app box l
 
 if [ "$shell" = bash ]; then
     # Where '=' breaks no words, the whole word is replaced.
