@@ -39,8 +39,15 @@ static const struct option list_options[AGENT_LIST_OPTIONS] = {
     [AGENT_LIST_JSON] = {.name = "json", .help = "print JSON"},
 };
 
-static const struct option_argument name_argument[AGENT_ARGUMENTS] = {
+static const struct option_argument new_argument[AGENT_ARGUMENTS] = {
     [AGENT_ARGUMENT_NAME] = {.name = "NAME", .type = OPTION_TEXT, .help = "the name of the agent"},
+};
+
+static const struct option_argument name_argument[AGENT_ARGUMENTS] = {
+    [AGENT_ARGUMENT_NAME] = {.name = "NAME",
+                             .type = OPTION_TEXT,
+                             .names = "agents",
+                             .help = "the name of the agent"},
 };
 
 const struct option_command agent_commands[AGENT_COMMANDS] = {
@@ -48,7 +55,7 @@ const struct option_command agent_commands[AGENT_COMMANDS] = {
                    .summary = "create a key for an agent, and print it once",
                    .options = add_options,
                    .option_count = AGENT_ADD_OPTIONS,
-                   .arguments = name_argument,
+                   .arguments = new_argument,
                    .argument_count = AGENT_ARGUMENTS},
     [AGENT_LIST] = {.name = "list",
                     .alias = "ls",

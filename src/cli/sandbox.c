@@ -96,7 +96,9 @@ static const struct option_argument run_arguments[] = {
                                .type = OPTION_DIR,                                                 \
                                .env = "GATEHOUSE_STATE_DIR",                                       \
                                .help = "where your service keeps its address and key (default: "   \
-                                       "~/.local/state/gatehouse)"}
+                                       "~/.local/state/gatehouse)"},                               \
+    [SANDBOX_ASK_NO_START] = {.name = "no-start",                                                  \
+                              .help = "fail if your service does not run, instead of starting it"}
 
 static const struct option ask_options[SANDBOX_ASK_OPTIONS] = {ASK_ROWS};
 
@@ -196,6 +198,7 @@ static const struct option build_options[SANDBOX_BUILD_OPTIONS] = {
 static const struct option_argument rm_arguments[] = {
     {.name = "SANDBOX",
      .type = OPTION_TEXT,
+     .names = "sandboxes",
      .is_rest = true,
      .help = "its id or the first characters of it"},
 };
@@ -203,12 +206,16 @@ static const struct option_argument rm_arguments[] = {
 static const struct option_argument stats_arguments[] = {
     {.name = "SANDBOX",
      .type = OPTION_TEXT,
+     .names = "sandboxes",
      .is_optional = true,
      .help = "its id or the first characters of it (default: all)"},
 };
 
 static const struct option_argument logs_arguments[] = {
-    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id or the first characters of it"},
+    {.name = "SANDBOX",
+     .type = OPTION_TEXT,
+     .names = "sandboxes",
+     .help = "its id or the first characters of it"},
     {.name = "EXECUTION",
      .type = OPTION_TEXT,
      .is_optional = true,
@@ -221,7 +228,10 @@ static const struct option_argument cp_arguments[] = {
 };
 
 static const struct option_argument exec_arguments[] = {
-    {.name = "SANDBOX", .type = OPTION_TEXT, .help = "its id or the first characters of it"},
+    {.name = "SANDBOX",
+     .type = OPTION_TEXT,
+     .names = "sandboxes",
+     .help = "its id or the first characters of it"},
     {.name = "COMMAND",
      .type = OPTION_TEXT,
      .is_rest = true,
@@ -232,6 +242,7 @@ static const struct option_argument exec_arguments[] = {
 static const struct option_argument image_arguments[] = {
     {.name = "IMAGE",
      .type = OPTION_TEXT,
+     .names = "images",
      .is_rest = true,
      .help = "its id, the first characters of it, or a name"},
 };
@@ -243,7 +254,10 @@ static const struct option_argument import_arguments[] = {
 
 static const struct option_argument name_arguments[] = {
     {.name = "NAME", .type = OPTION_TEXT, .help = "for FROM; with a * at its end, a beginning"},
-    {.name = "IMAGE", .type = OPTION_TEXT, .help = "its id, the first characters of it, or a name"},
+    {.name = "IMAGE",
+     .type = OPTION_TEXT,
+     .names = "images",
+     .help = "its id, the first characters of it, or a name"},
 };
 
 static const struct option_argument step_arguments[] = {

@@ -19,13 +19,21 @@ static const struct option list_options[USER_LIST_OPTIONS] = {
     [USER_LIST_JSON] = {.name = "json", .help = "print JSON"},
 };
 
-static const struct option_argument name_argument[USER_ARGUMENTS] = {
+static const struct option_argument new_argument[USER_ARGUMENTS] = {
     [USER_ARGUMENT_NAME] = {.name = "NAME", .type = OPTION_TEXT, .help = "the user's name"},
+};
+
+static const struct option_argument name_argument[USER_ARGUMENTS] = {
+    [USER_ARGUMENT_NAME] = {.name = "NAME",
+                            .type = OPTION_TEXT,
+                            .names = "users",
+                            .help = "the user's name"},
 };
 
 static const struct option_argument owner_argument[USER_ARGUMENTS] = {
     [USER_ARGUMENT_NAME] = {.name = "NAME",
                             .type = OPTION_TEXT,
+                            .names = "users",
                             .is_optional = true,
                             .help = "the user's name (default: owner)"},
 };
@@ -35,7 +43,7 @@ const struct option_command user_commands[USER_COMMANDS] = {
                   .summary = "add a user with a password, from the terminal or standard input",
                   .options = add_options,
                   .option_count = USER_ADD_OPTIONS,
-                  .arguments = name_argument,
+                  .arguments = new_argument,
                   .argument_count = USER_ARGUMENTS},
     [USER_LIST] = {.name = "list",
                    .alias = "ls",

@@ -96,7 +96,7 @@ static const struct option_argument new_arguments[] = {
 
 #define NAME_ROW                                                                                   \
     {                                                                                              \
-        .name = "NAME", .type = OPTION_TEXT,                                                       \
+        .name = "NAME", .type = OPTION_TEXT, .names = "workspaces",                                \
         .help = "a workspace, as 'gatehouse workspace ls' "                                        \
                 "shows it"                                                                         \
     }
@@ -139,7 +139,11 @@ static const struct option_argument changed_arguments[] = {
 };
 
 static const struct option_argument rm_arguments[] = {
-    {.name = "NAME", .type = OPTION_TEXT, .is_rest = true, .help = "workspaces"},
+    {.name = "NAME",
+     .type = OPTION_TEXT,
+     .names = "workspaces",
+     .is_rest = true,
+     .help = "workspaces"},
 };
 
 const struct option_command workspace_commands[WORKSPACE_COMMANDS] = {

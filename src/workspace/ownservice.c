@@ -169,6 +169,8 @@ int ownservice_step(struct ownservice *service, struct httpurl *out_url, struct 
     if (r == 0)
         return 0;
     if (!service->is_started && !is_starting(service)) {
+        if (service->config.only_running)
+            return r == ERR_BUSY ? err_set_plain(err, ERR_NOT_FOUND) : r;
         r = start(service, err);
         if (r < 0)
             return r;

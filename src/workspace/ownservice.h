@@ -7,6 +7,8 @@
 #ifndef WORKSPACE_OWNSERVICE_H
 #define WORKSPACE_OWNSERVICE_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "base/secret.h"
 #include "net/http/url.h"
@@ -15,6 +17,7 @@ struct ownservice_config {
     const char *state_dir; /* of the user */
     const char *program;   /* the service's, and where it may be installed */
     const char *libexec;
+    bool only_running; /* does not start it: ERR_NOT_FOUND */
 };
 
 struct ownservice;

@@ -356,6 +356,28 @@ class Calls(unittest.TestCase):
                          "check", "tmp-size"):
                 self.assertIn(word, result.stdout)
 
+    def test_names_for_completions_are_those_that_there_are(self):
+        with tempfile.TemporaryDirectory() as room:
+            room = pathlib.Path(room).resolve()
+            for state in (None, room / "given"):
+                home = room / ("own" if state is None else "other")
+                home.mkdir()
+                env = {"HOME": str(home), **({"GATEHOUSE_STATE_DIR": str(state)} if state else {})}
+                names = lambda kind: [line.split()[0] for line in run("completions", "--names", kind, env=env).stdout.splitlines()]
+                # Asking makes no state and starts no service.
+                for kind in ("workspaces", "agents", "users", "sandboxes", "images"):
+                    self.assertEqual(names(kind), [], kind)
+                self.assertEqual(list(home.iterdir()) + list(room.glob("given*")), [])
+                project = home / "shop"
+                project.mkdir()
+                for words in (["workspace", "new", str(project)], ["agent", "add", "claude"],
+                              ["user", "add", "--no-password", "anna"]):
+                    result = run(*words, env=env)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(names("workspaces"), ["shop"])
+                self.assertEqual(names("agents"), ["claude"])
+                self.assertEqual(sorted(names("users")), ["anna", "owner"])
+
     def test_lists_and_removals_have_two_names(self):
         with tempfile.TemporaryDirectory() as room:
             project = pathlib.Path(room) / "shop"

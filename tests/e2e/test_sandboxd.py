@@ -686,9 +686,18 @@ class CommandLine(Scene):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.decode()
 
+    def names(self, kind):
+        """What a shell offers."""
+        return subprocess.run([self.gatehouse, "completions", "--names", kind], capture_output=True, timeout=PATIENCE,
+                              env=clean_environment(GATEHOUSE_STATE_DIR=str(self.room / "state"))).stdout.decode().split()
+
     def test_a_sandbox_from_a_terminal(self):
+        result = self.run_it("ls", "--no-start")
+        self.assertEqual((result.returncode, self.names("sandboxes")), (125, []))
+        self.assertIn(b"no sandbox service of yours is running", result.stderr)
         self.serve(key=None)
         box = self.said("create").strip()
+        self.assertEqual(self.names("sandboxes")[0], box)
         self.assertEqual([line.split()[:2] for line in self.said("ls").splitlines()], [[box, "running"]])
         self.assertEqual([record["id"] for record in json.loads(self.said("ls", "--json"))], [box])
         result = self.run_it("exec", "-e", "A=x, y", "-w", "/tmp", box, "sh", "-c",

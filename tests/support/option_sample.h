@@ -143,7 +143,7 @@ static const struct option_argument sample_show_arguments[] = {
 };
 
 static const struct option_argument sample_remove_arguments[] = {
-    {.name = "NAME", .type = OPTION_TEXT, .help = "the box"},
+    {.name = "NAME", .type = OPTION_TEXT, .names = "boxes", .help = "the box"},
 };
 
 static const struct option sample_list[] = {

@@ -60,6 +60,13 @@ static void put_function(struct script *s, const struct level *level)
         put(s, "%c", (*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') ? *c : '_');
 }
 
+static const struct level *program_of(const struct level *level)
+{
+    while (level->above != NULL)
+        level = level->above;
+    return level;
+}
+
 /* The fixed part of a script, with the program for %p and its function for %f. */
 static void put_template(struct script *s, const struct level *program, const char *text)
 {
@@ -119,11 +126,14 @@ static size_t spell(const struct option *row, char out_words[SPELLINGS][SPELLING
 
 /* Bash: a table as text, and one function that follows the words along it. */
 
-/* "@dir", "@file", "@text", or the choices with commas. */
-static void put_bash_kind(struct script *s, enum option_type type, const char *const *choices)
+/* "@dir", "@file", "@text", "@names:KIND", or the choices with commas. */
+static void put_bash_kind(struct script *s, enum option_type type, const char *const *choices,
+                          const char *names)
 {
     if (type == OPTION_CHOICE)
         put_choices(s, choices, ',');
+    else if (names != NULL)
+        put(s, "@names:%s", names);
     else
         put(s, "%s", type == OPTION_DIR ? "@dir" : type == OPTION_PATH ? "@file" : "@text");
 }
@@ -146,7 +156,7 @@ static void put_bash_valued(struct script *s, const struct level *level, const s
     (void)level;
     for (size_t i = 0; i < count; i++) {
         put(s, " %s=", words[i]);
-        put_bash_kind(s, row->type, row->choices);
+        put_bash_kind(s, row->type, row->choices, NULL);
     }
 }
 
@@ -172,7 +182,7 @@ static void put_bash_level(struct script *s, const struct level *level)
         const struct option_argument *argument = &command->arguments[i];
 
         put(s, "%s", argument->is_rest ? "'\n        rest='" : " ");
-        put_bash_kind(s, argument->type, argument->choices);
+        put_bash_kind(s, argument->type, argument->choices, argument->names);
     }
     put(s, "'\n        ;;\n");
 }
@@ -187,6 +197,15 @@ static const char bash_head[] =
     "    case $1 in\n";
 static const char bash_tail[] =
     "    esac\n"
+    "}\n"
+    "\n"
+    "%f_names()\n"
+    "{\n"
+    "    local name\n"
+    "    command %p completions --names \"$1\" 2>/dev/null |\n"
+    "        while read -r name _; do\n"
+    "            printf '%s\\n' \"$name\"\n"
+    "        done\n"
     "}\n"
     "\n"
     "%f_kind()\n"
@@ -248,6 +267,15 @@ static const char bash_tail[] =
     "    fi\n"
     "    case $kind in\n"
     "    @text) ;;\n"
+    "    @names:*)\n"
+    "        mapfile -t words < <(%f_names \"${kind#*:}\")\n"
+    "        for word in \"${words[@]}\"; do\n"
+    "            if [[ $word == \"$current\"* ]]; then\n"
+    "                printf -v word %q \"$word\"\n"
+    "                COMPREPLY+=(\"$word\")\n"
+    "            fi\n"
+    "        done\n"
+    "        ;;\n"
     "    @dir | @file)\n"
     "        compopt -o filenames 2>/dev/null || :\n"
     "        mapfile -t COMPREPLY < <(compgen -\"${kind:1:1}\" -- \"$current\")\n"
@@ -269,8 +297,22 @@ static const char bash_tail[] =
 
 /* Zsh: one function per command, for _arguments. */
 
-static void put_zsh_value(struct script *s, const char *name, enum option_type type,
-                          const char *const *choices)
+/* clang-format off */
+static const char zsh_head[] =
+    "#compdef %p\n"
+    "# Generated from the option tables of %p.\n"
+    "\n"
+    "%f_names()\n"
+    "{\n"
+    "    local -a names\n"
+    "    names=(${(f)\"$(command %p completions --names $1 2>/dev/null)\"})\n"
+    "    compadd -- ${names%%[[:blank:]]*}\n"
+    "}\n"
+    "\n";
+/* clang-format on */
+
+static void put_zsh_value(struct script *s, const struct level *level, const char *name,
+                          enum option_type type, const char *const *choices, const char *names)
 {
     put(s, ":");
     put_quoted(s, name, ":\\");
@@ -279,6 +321,10 @@ static void put_zsh_value(struct script *s, const char *name, enum option_type t
         put(s, "(");
         put_choices(s, choices, ' ');
         put(s, ")");
+    } else if (names != NULL) {
+        put(s, " ");
+        put_function(s, program_of(level));
+        put(s, "_names %s", names);
     } else {
         put(s, "%s", type == OPTION_DIR ? "_files -/" : type == OPTION_PATH ? "_files" : " ");
     }
@@ -289,7 +335,6 @@ static void put_zsh_row(struct script *s, const struct level *level, const struc
     char words[SPELLINGS][SPELLING_BYTES];
     size_t count = spell(row, words);
 
-    (void)level;
     for (size_t i = 0; i < count; i++) {
         put(s, " \\\n        '%s%s", row->type == OPTION_LIST ? "*" : "", words[i]);
         if (row->type != OPTION_SWITCH)
@@ -298,7 +343,7 @@ static void put_zsh_row(struct script *s, const struct level *level, const struc
         put_quoted(s, row->help, "[]\\");
         put(s, "]");
         if (row->type != OPTION_SWITCH)
-            put_zsh_value(s, option_placeholder(row), row->type, row->choices);
+            put_zsh_value(s, level, option_placeholder(row), row->type, row->choices, NULL);
         put(s, "'");
     }
 }
@@ -342,7 +387,7 @@ static void put_zsh_level(struct script *s, const struct level *level)
             put(s, " \\\n        '*");
         else
             put(s, " \\\n        '%zu%s", i + 1, argument->is_optional ? ":" : "");
-        put_zsh_value(s, argument->name, argument->type, argument->choices);
+        put_zsh_value(s, level, argument->name, argument->type, argument->choices, argument->names);
         put(s, "'");
     }
     if (command->command_count > 0)
@@ -392,10 +437,8 @@ static void put_fish_alias(struct script *s, const struct level *level)
 
 static void put_fish_line(struct script *s, const struct level *level, const char *place)
 {
-    const struct level *program = level;
+    const struct level *program = program_of(level);
 
-    while (program->above != NULL)
-        program = program->above;
     put(s, "complete -c %s -n '_", program->command->name);
     put_function(s, program);
     put(s, "_at \"");
@@ -447,11 +490,16 @@ static void put_fish_level(struct script *s, const struct level *level)
         const struct option_argument *argument = &command->arguments[i];
         char place[32];
 
-        if (argument->type == OPTION_TEXT)
+        if (argument->type == OPTION_TEXT && argument->names == NULL)
             continue;
         snprintf(place, sizeof(place), " %s %zu", argument->is_rest ? "-ge" : "-eq", i + 1);
         put_fish_line(s, level, place);
         put_fish_value(s, argument->type, argument->choices);
+        if (argument->names != NULL)
+            put(s,
+                " -a '(command %s completions --names %s 2>/dev/null |"
+                " string replace -r \"\\\\s.*\" \"\")'",
+                program_of(level)->command->name, argument->names);
         put(s, "\n");
     }
 }
@@ -510,7 +558,7 @@ int options_complete(const struct option_command *program, enum option_shell she
         put_template(&s, &root, bash_tail);
         break;
     case OPTION_ZSH:
-        put_template(&s, &root, "#compdef %p\n# Generated from the option tables of %p.\n\n");
+        put_template(&s, &root, zsh_head);
         each_level(&s, &root, put_zsh_level);
         /* Either found in fpath and run for the first time, or sourced. */
         put_template(&s, &root,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes completion scripts for bash, zsh and fish from a program's tables. A script knows the
- * whole tree of commands and never runs the program.
+ * whole tree of commands. It runs the program only for names of things that there are, which the
+ * program prints as the first words of lines.
  */
 #ifndef BASE_OPTIONS_COMPLETE_H
 #define BASE_OPTIONS_COMPLETE_H

@@ -69,6 +69,7 @@ struct option_argument {
     bool is_secret;
     const char *passes_to; /* the program whose options may stand here, after "--"; or NULL */
     const char *const *choices;
+    const char *names; /* of what completions offer: "PROGRAM completions --names NAMES"; or NULL */
     const char *instead; /* the option without which it is needed */
     const char *help;
 };

@@ -34,6 +34,7 @@
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/doctor.h"
 #include "programs/gatehouse/down.h"
+#include "programs/gatehouse/names.h"
 #include "programs/gatehouse/sandbox.h"
 #include "programs/gatehouse/start.h"
 #include "programs/gatehouse/status.h"
@@ -74,8 +75,21 @@ static const struct option doctor_options[DOCTOR_OPTIONS] = {
 static const char *const shells[] = {
     [OPTION_BASH] = "bash", [OPTION_ZSH] = "zsh", [OPTION_FISH] = "fish", [3] = NULL};
 
+enum { COMPLETIONS_NAMES, COMPLETIONS_OPTIONS };
+static const struct option completions_options[COMPLETIONS_OPTIONS] = {
+    [COMPLETIONS_NAMES] = {.name = "names",
+                           .type = OPTION_CHOICE,
+                           .choices = names_kinds,
+                           .placeholder = "KIND",
+                           .help = "instead, print what these scripts offer for a name"},
+};
+
 static const struct option_argument completions_arguments[] = {
-    {.name = "SHELL", .type = OPTION_CHOICE, .choices = shells, .help = "the shell to write for"},
+    {.name = "SHELL",
+     .type = OPTION_CHOICE,
+     .choices = shells,
+     .instead = "names",
+     .help = "the shell to write for"},
 };
 
 #define COMMAND_NAME(ID, name, program) #name,
@@ -109,7 +123,8 @@ static const struct option_argument help_arguments[] = {
 
 #define COMPLETIONS_COMMAND                                                                        \
     {                                                                                              \
-        .name = "completions", .summary = COMPLETIONS_SUMMARY, .arguments = completions_arguments, \
+        .name = "completions", .summary = COMPLETIONS_SUMMARY, .options = completions_options,     \
+        .option_count = COMPLETIONS_OPTIONS, .arguments = completions_arguments,                   \
         .argument_count = array_size(completions_arguments)                                        \
     }
 
@@ -280,6 +295,8 @@ static int run(struct option_values *values, char **argv, struct buf *out, struc
         r = options_is_on(values, DOCTOR_JSON)
                 ? doctor_tell_json(out)
                 : doctor_tell(colour_is_wanted(STDOUT_FILENO), terminal_width(STDOUT_FILENO), out);
+    } else if (options_source(values, COMPLETIONS_NAMES) != OPTION_UNSET) {
+        return names_print(options_choice(values, COMPLETIONS_NAMES), err);
     } else {
         r = options_complete(&program, shell_of(options_argument(values, 0)), out);
     }

@@ -15,8 +15,11 @@ static int find_own(struct ctl *ctl, const struct option_values *values, struct 
 {
     const char *given = options_text(values, SANDBOX_ASK_STATE_DIR);
     char state[PATH_MAX];
-    const struct ownservice_config config = {
-        .state_dir = state, .program = SANDBOXD_PROGRAM, .libexec = GATEHOUSE_LIBEXECDIR};
+    const struct ownservice_config config = {.state_dir = state,
+                                             .program = SANDBOXD_PROGRAM,
+                                             .libexec = GATEHOUSE_LIBEXECDIR,
+                                             .only_running =
+                                                 options_is_on(values, SANDBOX_ASK_NO_START)};
     struct ownservice *service;
     int r = given != NULL ? session_state_absolute_path(given, state, err)
                           : session_state_default_dir(state, err);

@@ -18,6 +18,15 @@ script=$work/script
 mkdir -p "$work/here/sub"
 touch "$work/here/file1" "$work/here/two words"
 cd "$work/here"
+# It is asked for the names of boxes. What a name has in it is never run.
+mkdir "$work/bin"
+cat >"$work/bin/my-app" <<'END'
+#!/bin/sh
+echo 'complaint' >&2
+[ "$*" = 'completions --names boxes' ] && printf '%s\n' 'one first' 'other   2' 'x$(touch ran)'
+END
+chmod +x "$work/bin/my-app"
+PATH=$work/bin:$PATH
 
 failed=0
 expect() # what was typed, what is offered, what should be
@@ -98,14 +107,18 @@ offer 'json|text' my-app show -- ''
 offer 'file1|sub|two words' my-app show text ''
 offer 'file1' my-app show text file1 sub f
 offer '' my-app box remove one ''
+offer 'one' my-app box remove one
+offer 'other' my-app box rm ot
 offer '--all' my-app box ls --a
 offer 'list' my-app box l
+expect 'what a name would run' "$(ls)" "$(printf 'file1\nsub\ntwo words')"
 
 if [ "$shell" = bash ]; then
     # Where '=' breaks no words, the whole word is replaced.
     offer '--log-level=debug' my-app --log-level=de
     offer '--dir=sub' my-app connect --dir=
     offer '' my-app show -- text -
+    offer 'x\$\(touch' my-app box remove x
     # shellcheck disable=SC2034
     expect 'variables left behind' "$(set | grep -cE '^(flags|valued|kind|place|command)=')" 0
 fi
