@@ -79,6 +79,16 @@ enum { WORKSPACE_NAME_BYTES = 64 };
     "a letter or digit, and up to %d more letters, digits, hyphens and underscores"
 bool workspace_is_name(const char *name);
 
+/*
+ * "NAME.told" beside the record of a workspace: the clients that were told about the copy. A line
+ * is a word of mcp_clients, a space and what that client calls the server. gatehouse-mcp writes it.
+ */
+#define WORKSPACE_TOLD_SUFFIX ".told"
+enum {
+    WORKSPACE_TOLD_BYTES = 64 << 10,
+    WORKSPACE_TOLD_NAME_BYTES = WORKSPACE_NAME_BYTES + sizeof(WORKSPACE_TOLD_SUFFIX)
+};
+
 /* The state directory, given or the default, as session/state.h finds it; this is for programs that
  * open no session. */
 int workspace_find_state(const char *given, char out_path[PATH_MAX], struct err *err);

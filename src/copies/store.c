@@ -145,13 +145,17 @@ static bool has_record(struct copies_store *store, struct str name)
     return authority_exists(store->records, name, &exists, NULL) < 0 || exists;
 }
 
-/* "fix" of "fix.undo" and "fix.base". */
+/* What else there may be of a workspace, beside its record. */
+static const char *const suffixes[] = {".undo", ".base", WORKSPACE_TOLD_SUFFIX};
+
+/* "fix" of "fix.undo". */
 static struct str owner_of(const char *name)
 {
     struct str owner = str_from(name);
 
-    if (str_ends_with(owner, STR(".undo")) || str_ends_with(owner, STR(".base")))
-        owner.len -= sizeof(".undo") - 1;
+    for (size_t i = 0; i < array_size(suffixes); i++)
+        if (str_ends_with(owner, str_from(suffixes[i])))
+            return str_slice(owner, 0, owner.len - strlen(suffixes[i]));
     return owner;
 }
 
@@ -297,18 +301,17 @@ int copies_remove(struct copies_store *store, const char *name, const struct can
 {
     const struct authority_remove_options options = {
         .is_recursive = true, .is_own = true, .may_miss = true, .cancel = cancel};
-    char undo[WORKSPACE_NAME_BYTES + sizeof(".undo")];
-    char base[COPIES_BASE_BYTES];
+    char beside[WORKSPACE_TOLD_NAME_BYTES];
     int r = workspace_is_name(name) ? authority_remove(store->records, str_from(name), NULL, NULL)
                                     : ERR_NOT_FOUND;
 
     if (r < 0)
         return refuse_record(name, r, err);
     /* From here on it is gone, and the rest is swept if this fails. */
-    snprintf(undo, sizeof(undo), "%s.undo", name);
-    r = authority_remove(store->records, str_from(undo), &options, err);
-    if (r == 0)
-        r = authority_remove(store->records, copies_base_name(name, base), &options, err);
+    for (size_t i = 0; i < array_size(suffixes) && r == 0; i++) {
+        snprintf(beside, sizeof(beside), "%s%s", name, suffixes[i]);
+        r = authority_remove(store->records, str_from(beside), &options, err);
+    }
     return r == 0 ? authority_remove(store->copies, str_from(name), &options, err) : r;
 }
 

@@ -20,7 +20,10 @@
 
 struct copies_store {
     struct session_state *state;
-    /* NAME, NAME.undo with what its undo needs, and NAME.base: see copies_record */
+    /*
+     * NAME, NAME.undo with what its undo needs, NAME.base: see copies_record, and NAME.told: see
+     * cli/workspace.h
+     */
     struct authority_scope *records;
     struct authority_scope *copies;
     int making_fd;   /* shared by all that make a copy */

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import subprocess
@@ -445,9 +446,19 @@ class Using(WorkspaceScene):
                                 input=json.dumps(hello) + "\n", capture_output=True, timeout=PATIENCE)
         self.assertIn("serverInfo", result.stdout, result.stderr)
         self.assertIn("gatehouse-copy-shop", self.does("mcp", "shop", "--print-config", "cursor"))
-        self.does("rm", "--force", "shop")
-        self.does("mcp", "shop", "--uninstall", "cursor", "--yes")
+        self.does("mcp", "shop", "--install", "gemini", "--yes")
+        self.does("mcp", "shop", "--install", "gemini", "--yes", "--name", "mine")
+        self.does("mcp", "shop", "--uninstall", "gemini", "--yes")
+        said = self.does("rm", "--force", "shop")
+        left = re.findall(r"'gatehouse workspace (mcp shop --uninstall [^']*)'", said)
+        self.assertEqual(left, ["mcp shop --uninstall cursor --name gatehouse-copy-shop",
+                                "mcp shop --uninstall gemini --name mine"])
+        for words in left:
+            self.does(*words.split(), "--yes")
         self.assertEqual(json.loads(settings.read_text()), {"mcpServers": {}})
+        self.assertEqual(list(self.records.iterdir()), [])
+        self.new("--name", "shop")
+        self.assertNotIn("uninstall", self.does("rm", "shop"))
 
     def test_a_command_changes_the_copy_and_nothing_else(self):
         code, out, said = self.run_it(

@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "cli/output.h"
 #include "cli/stop.h"
+#include "cli/workspace.h"
 #include "files/diff.h"
 #include "programs/mcp/splice.h"
 
@@ -298,12 +299,6 @@ static int run(struct authority *authority, const struct client_entry *entry, bo
     return r;
 }
 
-int install_run(struct session *session, const struct client_entry *entry, bool is_sure,
-                struct err *err)
-{
-    return run(session->state.authority, entry, false, is_sure, err);
-}
-
 /* The name of the folder comes from its real path; of one that has gone, from the given one. */
 static int find_root(struct authority *authority, const char *folder, char out_path[PATH_MAX],
                      struct err *err)
@@ -336,6 +331,83 @@ static int find_root(struct authority *authority, const char *folder, char out_p
     return 0;
 }
 
+/* ---- copies of projects ---- */
+
+static int open_records(const struct session_state *state, struct authority_scope **out_scope)
+{
+    char path[PATH_MAX];
+    const struct authority_request request = {
+        .subject = {.type = AUTHORITY_CORE, .id = "install"},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "workspaces", .path = path},
+        .access = AUTHORITY_ALL_ACCESS,
+        .reason = "notes which clients know the copy of a project",
+        .source = AUTHORITY_FROM_CORE,
+        .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT},
+    };
+
+    if (snprintf(path, sizeof(path), "%s/workspaces", state->state_path) >= (int)sizeof(path))
+        return ERR_INVALID_PATH;
+    return authority_request_root(state->authority, &request, out_scope, NULL);
+}
+
+/* The workspace whose copy this folder is; NULL if it is none. */
+static const char *workspace_of(const struct session_state *state, const char *root)
+{
+    char copies[PATH_MAX];
+    char real[PATH_MAX];
+    size_t len;
+
+    if (workspace_copies_dir(state->state_path, copies, NULL) < 0 ||
+        find_root(state->authority, copies, real, NULL) < 0)
+        return NULL;
+    len = strlen(real);
+    return strncmp(root, real, len) == 0 && root[len] == '/' && workspace_is_name(root + len + 1)
+               ? root + len + 1
+               : NULL;
+}
+
+/* So that `gatehouse workspace rm` can say what is left. It is no reason to fail. */
+static void note_client(const struct session_state *state, const struct client_entry *entry,
+                        const char *root, bool takes_out)
+{
+    const struct authority_write_options writing = {.mode = FILE_MODE};
+    cleanup_buf struct buf old = BUF_INIT(WORKSPACE_TOLD_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(WORKSPACE_TOLD_BYTES);
+    cleanup_buf struct buf own = BUF_INIT(WORKSPACE_TOLD_BYTES);
+    const char *workspace = workspace_of(state, root);
+    struct authority_scope *scope = NULL;
+    char name[WORKSPACE_TOLD_NAME_BYTES];
+    struct str rest;
+    struct str line;
+    int r;
+
+    if (workspace == NULL || open_records(state, &scope) < 0)
+        return;
+    snprintf(name, sizeof(name), "%s" WORKSPACE_TOLD_SUFFIX, workspace);
+    r = authority_read_bytes(scope, str_from(name), NULL, &old, NULL);
+    if (r == 0 || (r == ERR_NOT_FOUND && !takes_out))
+        r = buf_printf(&own, "%s %s", mcp_clients[entry->id], entry->name);
+    rest = buf_view(&old);
+    while (r == 0 && rest.len > 0 && str_cut(&rest, '\n', &line))
+        if (!str_eq(line, buf_view(&own)))
+            r = buf_printf(&text, "%.*s\n", STR_ARG(line));
+    if (r == 0 && !takes_out)
+        r = buf_printf(&text, "%.*s\n", STR_ARG(buf_view(&own)));
+    if (r == 0)
+        (void)authority_write_bytes(scope, str_from(name), buf_view(&text), &writing, NULL);
+    authority_scope_free(scope);
+}
+
+int install_run(struct session *session, const struct client_entry *entry, bool is_sure,
+                struct err *err)
+{
+    int r = run(session->state.authority, entry, false, is_sure, err);
+
+    if (r == 0)
+        note_client(&session->state, entry, session->folders[0].root_path, false);
+    return r;
+}
+
 int install_undo(struct arena *arena, const struct option_values *values, struct err *err)
 {
     const struct session_state_config config = {.state_dir =
@@ -353,6 +425,8 @@ int install_undo(struct arena *arena, const struct option_values *values, struct
         r = clients_make(arena, values, id, root, &entry, err);
     if (r == 0)
         r = run(state.authority, &entry, true, options_is_on(values, MCP_OPTION_YES), err);
+    if (r == 0)
+        note_client(&state, &entry, root, true);
     session_state_close(&state);
     return r;
 }

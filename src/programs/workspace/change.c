@@ -254,6 +254,38 @@ static int confine_to_projects(struct task *task, struct err *err)
     return task_confine(task, &walls, err);
 }
 
+/* The settings of clients are not ours to reach from here. */
+static void tell_clients(const char *name, struct str told)
+{
+    char words[WORDS_BYTES];
+    struct str line;
+    struct str client;
+
+    while (told.len > 0 && str_cut(&told, '\n', &line)) {
+        if (!str_cut(&line, ' ', &client) || line.len == 0)
+            continue;
+        snprintf(words, sizeof(words),
+                 "the settings of %.*s still name the copy; to take that out: 'gatehouse workspace "
+                 "mcp %s --uninstall %.*s --name %.*s'",
+                 STR_ARG(client), name, STR_ARG(client), STR_ARG(line));
+        task_say(words);
+    }
+}
+
+static int remove_one(struct task *task, const char *name, struct err *err)
+{
+    cleanup_buf struct buf told = BUF_INIT(WORKSPACE_TOLD_BYTES);
+    char beside[WORKSPACE_TOLD_NAME_BYTES];
+    int r;
+
+    snprintf(beside, sizeof(beside), "%s" WORKSPACE_TOLD_SUFFIX, name);
+    (void)authority_read_bytes(task->store.records, str_from(beside), NULL, &told, NULL);
+    r = copies_remove(&task->store, name, &task->cancel, err);
+    if (r == 0)
+        tell_clients(name, buf_view(&told));
+    return r;
+}
+
 int task_remove(struct task *task, struct err *err)
 {
     const struct option_values *values = task->values;
@@ -268,7 +300,7 @@ int task_remove(struct task *task, struct err *err)
     if (r == 0)
         r = copies_store_lock(&task->store, err);
     for (size_t i = 0; i < values->argument_count && r == 0; i++)
-        r = copies_remove(&task->store, values->arguments[i], &task->cancel, err);
+        r = remove_one(task, values->arguments[i], err);
     if (r == 0)
         copies_store_sweep(&task->store, &task->cancel);
     return r;
