@@ -159,7 +159,8 @@ static void on_done(void *data, const struct json_value *message)
         r = write_result(call, message, &result);
     } else {
         err_set(&err, ERR_CONNECTION_LOST,
-                "gatehouse-browser has ended: restart Gatehouse to use the browser again");
+                "The browser was lost, with its pages: gatehouse-browser has ended\n"
+                "Call browser_connect to start it again");
         r = toolresult_write_error(&err, call->tools->config.form, &result);
     }
     browser_call_end(call, r, &result);
@@ -268,8 +269,9 @@ static uint64_t start(void *data, const struct provider_events *events)
     if (r == 0)
         r = write_call(call, &members);
     if (r == 0)
-        r = browser_client_call(call->tools->config.client, buf_view(&members), on_done, call,
-                                &call->id);
+        r = browser_client_call(call->tools->config.client, buf_view(&members),
+                                call->tool->id == TOOL_BROWSER_CONNECT, on_done, call, &call->id,
+                                &err);
     if (r == 0)
         return call->id;
     if (err.code == 0)

@@ -2,11 +2,13 @@
 #include "browser/client.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -17,10 +19,12 @@
 #include "browser/jsonf.h"
 #include "browser/wire.h"
 #include "isolate/companion.h"
+#include "isolate/reviver.h"
 #include "loop/reader.h"
 #include "loop/writer.h"
 
-enum { MAX_PAGES = 64, ARENA_BYTES = 1 << 30, MESSAGE_BYTES = 256 << 20, END_MS = 8000 };
+enum { MAX_PAGES = 64, ARENA_BYTES = 1 << 30, MESSAGE_BYTES = 256 << 20 };
+enum { END_MS = 8000, START_MS = 5000 };
 
 struct waiting {
     struct list node;
@@ -32,7 +36,9 @@ struct waiting {
 struct browser_client {
     struct browser_client_config config;
     int fd;
-    int write_fd; /* a copy: the loop watches a descriptor for one thing only */
+    int write_fd;   /* a copy: the loop watches a descriptor for one thing only */
+    int starter_fd; /* of reviver_fork(); or -1 */
+    pid_t pid;      /* of what we have started ourselves; or 0 */
     struct browser_client_events events;
     struct loop *loop;
     struct reader *reader;
@@ -41,7 +47,9 @@ struct browser_client {
     struct browser_wire wire;
     struct list calls;
     uint64_t last_id;
-    bool is_broken;
+    bool is_broken;  /* it has ended */
+    bool is_failing; /* its calls are about to be told */
+    bool is_untold;  /* there were none: the next one is */
     /* The pages are read by workers, which prepare calls. */
     pthread_mutex_t mutex;
     size_t page_count;
@@ -131,13 +139,25 @@ static void fail_all(void *data)
 {
     struct browser_client *client = data;
 
+    client->is_untold = list_is_empty(&client->calls);
     while (!list_is_empty(&client->calls))
         finish(client, list_entry(client->calls.next, struct waiting, node)->id, NULL);
+    client->is_failing = false;
+}
+
+static void forget_pages(struct browser_client *client)
+{
+    pthread_mutex_lock(&client->mutex);
+    client->page_count = 0;
+    client->active = SIZE_MAX;
+    pthread_mutex_unlock(&client->mutex);
 }
 
 static void break_down(struct browser_client *client)
 {
     client->is_broken = true;
+    client->is_failing = true;
+    forget_pages(client);
     if (client->reader != NULL)
         reader_pause(client->reader);
     loop_defer(client->loop, &client->fail);
@@ -215,23 +235,68 @@ static void on_drained(void *data)
 static int launch(struct browser_client *client, struct err *err);
 static int watch(struct browser_client *client);
 
-static int begin(struct browser_client *client)
+static void close_sockets(struct browser_client *client)
 {
-    int r = 0;
-
-    if (client->fd < 0)
-        r = launch(client, NULL);
-    if (r == 0 && client->writer == NULL)
-        r = watch(client);
-    return r;
+    reader_free(steal_ptr(&client->reader));
+    writer_free(steal_ptr(&client->writer));
+    cleanup_fd_(&client->write_fd);
+    cleanup_fd_(&client->fd);
+    client->fd = client->write_fd = -1;
 }
 
-int browser_client_call(struct browser_client *client, struct str members,
-                        browser_client_done_fn *done, void *data, uint64_t *out_id)
+/* What has died is forgotten, so that another one can be started. */
+static void forget(struct browser_client *client)
+{
+    close_sockets(client);
+    if (client->pid > 0)
+        (void)waitpid(client->pid, NULL, WNOHANG);
+    client->pid = 0;
+    browser_wire_done(&client->wire);
+    client->wire = (struct browser_wire)BROWSER_WIRE_INIT;
+    client->is_broken = false;
+}
+
+/* The loop may not have told yet. */
+static bool has_hung_up(const struct browser_client *client)
+{
+    struct pollfd ready = {.fd = client->fd, .events = POLLRDHUP};
+
+    return client->fd >= 0 && list_is_empty(&client->calls) && poll(&ready, 1, 0) > 0;
+}
+
+static int begin(struct browser_client *client, bool asks_for_new, struct err *err)
+{
+    int r;
+
+    if (client->is_untold && !asks_for_new) {
+        client->is_failing = true;
+        loop_defer(client->loop, &client->fail);
+    }
+    client->is_untold = false;
+    if (client->is_failing)
+        return 0; /* this call fails with the others */
+    if (client->is_broken || (asks_for_new && has_hung_up(client))) {
+        forget_pages(client);
+        forget(client);
+    }
+    if (client->fd >= 0)
+        return 0;
+    r = launch(client, err);
+    if (r == 0)
+        r = watch(client);
+    if (r < 0) {
+        close_sockets(client);
+        return err != NULL && err->code == r ? r : err_set_plain(err, r);
+    }
+    return 0;
+}
+
+int browser_client_call(struct browser_client *client, struct str members, bool asks_for_new,
+                        browser_client_done_fn *done, void *data, uint64_t *out_id, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(MESSAGE_BYTES);
     struct waiting *waiting = calloc(1, sizeof(*waiting));
-    int r = waiting != NULL ? begin(client) : ERR_NO_MEMORY;
+    int r = waiting != NULL ? begin(client, asks_for_new, err) : ERR_NO_MEMORY;
 
     if (r == 0)
         r = jsonf(&text, "{\"call\":%d,%r}", (int64_t)client->last_id + 1, members);
@@ -242,7 +307,7 @@ int browser_client_call(struct browser_client *client, struct str members,
     *waiting = (struct waiting){.id = ++client->last_id, .done = done, .data = data};
     list_append(&client->calls, &waiting->node);
     *out_id = waiting->id;
-    if (send_message(client, buf_view(&text)) < 0)
+    if (!client->is_failing && send_message(client, buf_view(&text)) < 0)
         break_down(client);
     return 0;
 }
@@ -257,14 +322,13 @@ void browser_client_cancel(struct browser_client *client, uint64_t id)
 
 /* ---- making ---- */
 
-static int launch(struct browser_client *client, struct err *err)
+static int start_companion(const struct browser_client *client, struct companion *out_companion,
+                           struct err *err)
 {
     const char *staging = client->config.staging_dir;
     bool has_staging = staging != NULL && staging[0] != '\0';
     const char *argv[8] = {"gatehouse-browser", "--state-dir", client->config.state_dir};
     size_t count = 3;
-    struct companion companion;
-    int r;
 
     if (has_staging) {
         argv[count++] = "--staging-dir";
@@ -272,11 +336,31 @@ static int launch(struct browser_client *client, struct err *err)
     }
     if (client->config.is_headless)
         argv[count++] = "--headless";
-    r = companion_start("gatehouse-browser", client->config.libexec, argv, client->config.error_fd,
-                        &companion, err);
+    return companion_start("gatehouse-browser", client->config.libexec, argv,
+                           client->config.error_fd, out_companion, err);
+}
+
+/* In the process that can still do so. */
+static int start_for_other(void *data, uint32_t which, struct err *err)
+{
+    struct companion companion;
+    int r = start_companion(data, &companion, err);
+
+    (void)which;
+    return r < 0 ? r : companion.fd;
+}
+
+static int launch(struct browser_client *client, struct err *err)
+{
+    struct companion companion = {.pid = 0};
+    int r = client->starter_fd >= 0
+                ? reviver_get(client->starter_fd, 0, START_MS, &companion.fd, err)
+                : start_companion(client, &companion, err);
+
     if (r < 0)
         return r;
     client->fd = companion.fd;
+    client->pid = companion.pid;
     client->write_fd = fcntl(companion.fd, F_DUPFD_CLOEXEC, 0);
     return client->write_fd >= 0 ? 0 : err_set_plain(err, ERR_TOO_MANY_FILES);
 }
@@ -296,10 +380,11 @@ int browser_client_start(const struct browser_client_config *config,
     client->config = *config;
     client->fd = -1;
     client->write_fd = -1;
+    client->starter_fd = -1;
     client->wire = (struct browser_wire)BROWSER_WIRE_INIT;
     list_init(&client->calls);
     pthread_mutex_init(&client->mutex, NULL);
-    r = config->is_lazy ? 0 : launch(client, err);
+    r = config->is_confined ? reviver_fork(start_for_other, client, &client->starter_fd, err) : 0;
     if (r < 0) {
         browser_client_free(client);
         return r;
@@ -326,7 +411,7 @@ int browser_client_attach(struct browser_client *client, struct loop *loop,
     client->events = *events;
     client->loop = loop;
     loop_task_init(&client->fail, fail_all, client);
-    return client->fd >= 0 ? watch(client) : 0;
+    return 0;
 }
 
 void browser_client_detach(struct browser_client *client)
@@ -352,6 +437,8 @@ void browser_client_free(struct browser_client *client)
     /* It ends its browser, and closes its end of the socket when that has gone. */
     if (client->fd >= 0)
         companion_close(client->fd, END_MS);
+    if (client->starter_fd >= 0)
+        close(client->starter_fd);
     browser_wire_done(&client->wire);
     pthread_mutex_destroy(&client->mutex);
     free(client->pages);

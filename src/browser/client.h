@@ -25,10 +25,13 @@ struct browser_client_config {
     const char *staging_dir;
     bool is_headless; /* no windows, even if there is a display */
     int error_fd;
-    bool is_lazy; /* starts it with the first call; else at once, for who cannot do so later */
+    bool is_confined; /* will be: a process that is made at once starts it */
 };
 
-/* ERR_UNSUPPORTED: no browser is installed. The texts must outlive it. */
+/*
+ * The first call starts gatehouse-browser, and browser_client_call() another one when it has died.
+ * ERR_UNSUPPORTED: no browser is installed. The texts must outlive it.
+ */
 int browser_client_start(const struct browser_client_config *config,
                          struct browser_client **out_client, struct err *err);
 /* The browser ends, and nothing of it is left. No call may be waited for. */
@@ -52,9 +55,14 @@ void browser_client_detach(struct browser_client *client);
 /* `message` is {"result", "isError", "image"}, or NULL if gatehouse-browser has gone. */
 typedef void browser_client_done_fn(void *data, const struct json_value *message);
 
-/* Members of the call's object, without its number. `done` is never called from inside. */
-int browser_client_call(struct browser_client *client, struct str members,
-                        browser_client_done_fn *done, void *data, uint64_t *out_id);
+/*
+ * Members of the call's object, without its number. `done` is never called from inside. If
+ * gatehouse-browser has died since the last call, this one is told, unless it asks for a new
+ * browser itself.
+ */
+int browser_client_call(struct browser_client *client, struct str members, bool asks_for_new,
+                        browser_client_done_fn *done, void *data, uint64_t *out_id,
+                        struct err *err);
 void browser_client_cancel(struct browser_client *client, uint64_t id);
 
 struct browser_client_page {

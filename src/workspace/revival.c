@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workspace/revival.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "ipc/packet.h"
-#include "isolate/companion.h"
-#include "isolate/confine.h"
+#include "isolate/reviver.h"
 #include "loop/timer.h"
 
 enum {
     AGAIN_MS = 1000,  /* between two starts */
     GIVEN_MS = 15000, /* a starter that was killed meanwhile does not answer */
     LOOK_MS = 50,     /* between two looks at what was started */
-    BY_SIGNAL = 128,  /* see companion_run_in_child() */
 };
 
 /* ---- the starter ---- */
@@ -26,73 +18,25 @@ enum {
 struct starter {
     workspace_revival_start *start;
     void *data;
-    int fd;
 };
 
-static int start_again(const struct starter *starter, enum workspace_provider provider)
+static int start_again(void *data, uint32_t provider, struct err *err)
 {
+    const struct starter *starter = data;
     struct workspace_client *client = NULL;
-    struct err err = ERR_INIT;
+    int r = provider < WORKSPACE_PROVIDERS ? starter->start(starter->data, provider, &client, err)
+                                           : err_set_plain(err, ERR_INVALID_ARGUMENT);
 
-    if (starter->start(starter->data, provider, &client, &err) == 0 && client != NULL)
-        return workspace_client_hand_over(client);
-    fprintf(stderr, "gatehouse: %s\n", err.message);
-    return -1;
-}
-
-/* Until the program closes. Its children end by themselves, and nobody asks how. */
-static int serve(void *data)
-{
-    const struct starter *starter = data;
-    uint32_t provider;
-
-    (void)signal(SIGCHLD, SIG_IGN);
-    while (packet_receive(starter->fd, &provider, sizeof(provider), NULL, 0, 0) ==
-           sizeof(provider)) {
-        const struct str bytes = {(const char *)&provider, sizeof(provider)};
-        cleanup_fd int fd = -1;
-
-        if (provider >= WORKSPACE_PROVIDERS)
-            return EXIT_FAILURE;
-        fd = start_again(starter, provider);
-        if (packet_send(starter->fd, bytes, &fd, fd >= 0 ? 1 : 0, 0) < 0)
-            break;
-    }
-    return EXIT_SUCCESS;
-}
-
-/* In the copy. It has no work of its own, so it is the one that stays. */
-static int guard(void *data)
-{
-    const struct starter *starter = data;
-    const int kept[] = {STDERR_FILENO, starter->fd};
-    int r;
-
-    if (confine_close_fds(kept, array_size(kept), NULL) < 0)
-        return EXIT_FAILURE;
-    do
-        r = companion_run_in_child(serve, data, -1);
-    while (r > BY_SIGNAL);
-    return r < 0 ? serve(data) : r;
+    if (r < 0)
+        return r;
+    return client != NULL ? workspace_client_hand_over(client) : err_set_plain(err, ERR_NOT_FOUND);
 }
 
 int workspace_revival_fork(workspace_revival_start *start, void *data, int *out_fd, struct err *err)
 {
     struct starter starter = {.start = start, .data = data};
-    int ends[2];
-    int r;
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return err_set(err, err_from_errno(errno), "cannot create sockets: %s",
-                       err_errno_text(errno));
-    starter.fd = ends[1];
-    r = companion_fork(guard, &starter, err);
-    close(ends[1]);
-    if (r < 0)
-        close(ends[0]);
-    else
-        *out_fd = ends[0];
-    return r;
+    return reviver_fork(start_again, &starter, out_fd, err);
 }
 
 /* ---- the program's side ---- */
@@ -121,7 +65,6 @@ static void on_lost(void *data)
     struct watched *watched = data;
     struct workspace_revival *revival = watched->revival;
     uint32_t provider = (uint32_t)(watched - revival->watched);
-    const struct str bytes = {(const char *)&provider, sizeof(provider)};
     int64_t now_ms = loop_now_ms(revival->loop);
 
     if (!watched->is_lost)
@@ -131,7 +74,7 @@ static void on_lost(void *data)
         (watched->since_ms != 0 &&
          now_ms - watched->since_ms < (watched->is_asked ? GIVEN_MS : AGAIN_MS)))
         return;
-    watched->is_asked = packet_send(revival->fd, bytes, NULL, 0, MSG_DONTWAIT) == 0;
+    watched->is_asked = reviver_ask(revival->fd, provider) == 0;
     watched->since_ms = now_ms;
     if (watched->is_asked && !revival->look.is_started)
         timer_start_repeating(&revival->look, LOOK_MS);
@@ -157,10 +100,9 @@ static void look(void *data)
     struct workspace_revival *revival = data;
     bool waits = false;
     uint32_t provider;
-    int fd = -1;
+    int fd;
 
-    while (packet_receive(revival->fd, &provider, sizeof(provider), &fd, 1, MSG_DONTWAIT) ==
-           sizeof(provider))
+    while (reviver_take(revival->fd, &provider, &fd))
         take(revival, provider, fd);
     for (size_t i = 0; i < WORKSPACE_PROVIDERS; i++)
         waits = waits || revival->watched[i].is_asked;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starts gatehouse-workspacehost again when it has died, for a program that can start none because
- * it is confined. A copy of the program that was made before, the starter, does it and passes the
- * socket on; the client goes on with that. Its workspaces are gone: `lost` says so.
+ * it is confined. A copy of the program that was made before, the starter, does it
+ * (isolate/reviver); the client goes on with its socket. Its workspaces are gone: `lost` says so.
  */
 #ifndef WORKSPACE_REVIVAL_H
 #define WORKSPACE_REVIVAL_H
@@ -15,10 +15,7 @@ struct workspace_revival;
 typedef int workspace_revival_start(void *data, enum workspace_provider provider,
                                     struct workspace_client **out_client, struct err *err);
 
-/*
- * Makes the starter, which ends when the socket is closed. If it dies, too, its own parent makes
- * another one, which does nothing else.
- */
+/* Makes the starter, which ends when the socket is closed. */
 int workspace_revival_fork(workspace_revival_start *start, void *data, int *out_fd,
                            struct err *err);
 

@@ -686,14 +686,53 @@ class Ends(InBrowser):
         self.servers.remove(server)  # it leaves its journal
         server.discard()
 
+    def companions(self, server):
+        """Both halves of gatehouse-browser."""
+        return sorted(pid for pid in session_members(server.pid)
+                      if b"gatehouse-browser" in self.words_of(pid) and self.is_outside_of_boxes(pid))
+
+    def kill_companions(self, server):
+        for pid in self.companions(server):
+            os.kill(pid, signal.SIGKILL)
+        self.wait_for(lambda: not self.browsers(server) and not self.companions(server))
+
+    def test_a_killed_companion_is_told_once_and_started_again(self):
+        server = self.serve()
+        self.go(server, "forms.html")
+        self.kill_companions(server)
+        self.assertIn("browser was lost", self.fails(server, "browser_snapshot"))
+        self.assertIn("Not connected", self.fails(server, "browser_snapshot"))
+        self.ok(server, "browser_connect")
+        self.assertEqual(self.go(server, "forms.html")["title"], "Forms")
+        # Whoever calls browser_connect first needs no word.
+        self.kill_companions(server)
+        self.ok(server, "browser_connect")
+        self.assertEqual(self.go(server, "forms.html")["title"], "Forms")
+        self.assertEqual(len(self.companions(server)), 2)
+        self.ok(server, "browser_disconnect")
+        server.end()
+        self.assertEqual(self.browsers(server), [])
+
+    def test_what_starts_the_companion_is_replaced_too(self):
+        server = self.serve(connects=False)
+
+        def starters():
+            """Copies of the server that copies have made."""
+            copies = [pid for pid in session_members(server.pid)
+                      if pathlib.Path(f"/proc/{pid}/comm").read_text() == "gatehouse-mcp\n" and pid != server.pid]
+            return [pid for pid in copies
+                    if int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) in copies]
+        self.wait_for(starters)
+        self.assertEqual(self.companions(server), [])
+        for pid in starters():
+            os.kill(pid, signal.SIGKILL)
+        self.ok(server, "browser_connect")
+        self.assertEqual(self.go(server, "forms.html")["title"], "Forms")
+
     def test_a_killed_companion_leaves_no_process_and_its_profile_is_swept(self):
         server = self.serve()
         self.assertTrue(self.profiles())
-        for pid in session_members(server.pid):
-            if b"gatehouse-browser" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGKILL)
-        self.wait_for(lambda: not self.browsers(server))
-        self.assertIn("restart Gatehouse", self.fails(server, "browser_snapshot"))
+        self.kill_companions(server)
         server.discard()
         self.serve()
         self.assertEqual(len(self.profiles()), 1)
@@ -702,14 +741,13 @@ class Ends(InBrowser):
         """Either half takes the other along."""
         for which in (0, 1):
             server = self.serve()
-            halves = sorted(pid for pid in session_members(server.pid)
-                            if b"gatehouse-browser" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-                            and self.is_outside_of_boxes(pid))
+            halves = self.companions(server)
             self.assertEqual(len(halves), 2)
             os.kill(halves[which], signal.SIGKILL)
             self.wait_for(lambda: not self.browsers(server))
-            self.assertIn("restart Gatehouse", self.fails(server, "browser_snapshot"))
             self.wait_for(lambda: not set(halves) & set(session_members(server.pid)))
+            self.assertIn("browser was lost", self.fails(server, "browser_snapshot"))
+            self.ok(server, "browser_connect")
             server.end()
         self.serve()
         self.assertEqual(len(self.profiles()), 1)

@@ -101,6 +101,17 @@ class InBrowser(Scene):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
 
+    def test_a_killed_companion_is_told_once_and_started_again(self):
+        server, daemon = self.begin()
+        for _ in range(2):
+            companion, = [pid for pid in daemon.children() if self.words(pid).startswith(b"gatehouse-browser")]
+            os.kill(companion, 9)
+            self.until(lambda: "browser was lost" in json.dumps(self.call(server, "browser_snapshot")))
+            self.assertIn("Not connected", self.error(server, "browser_snapshot"))
+            self.good(server, "browser_connect")
+            self.assertEqual(self.go(server, "forms.html")["title"], "Forms")
+            self.assertNotIn(companion, daemon.children())
+
     def test_nothing_is_left(self):
         server, daemon = self.begin()
         self.go(server, "upload.html")

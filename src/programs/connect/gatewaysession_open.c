@@ -118,8 +118,7 @@ void gateway_session_open_browser(struct gateway_session *session)
         .state_dir = session->file_session->state.state_path,
         .staging_dir = session->file_session->staging.path,
         .is_headless = session->config.choices->is_browser_headless,
-        .error_fd = STDERR_FILENO,
-        .is_lazy = true};
+        .error_fd = STDERR_FILENO};
     struct err why = ERR_INIT;
 
     if (session->config.choices->modes.of[CATALOG_BROWSER] == PERMISSION_DENY)

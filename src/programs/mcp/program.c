@@ -391,7 +391,7 @@ static void open_screen(struct program *program)
                   LOG_TEXT("why", why.message));
 }
 
-/* ---- the browser: the same ---- */
+/* ---- the browser: the first call starts it, by a process that can do so later, too ---- */
 
 static void open_browser(struct program *program, bool is_headless)
 {
@@ -399,7 +399,8 @@ static void open_browser(struct program *program, bool is_headless)
                                                  .state_dir = program->session->state.state_path,
                                                  .staging_dir = program->session->staging.path,
                                                  .is_headless = is_headless,
-                                                 .error_fd = STDERR_FILENO};
+                                                 .error_fd = STDERR_FILENO,
+                                                 .is_confined = true};
     struct err why = ERR_INIT;
 
     if (program->consent.session.modes.of[CATALOG_BROWSER] == PERMISSION_DENY)
@@ -550,7 +551,8 @@ static int confine(struct program *program, struct err *err)
 {
     const struct session_walls walls = {
         .answers_connections = program->listen_fd >= 0 || program->consent.socket.listen_fd >= 0,
-        .passes_messages = program->commands != NULL || program->workspaces != NULL};
+        .passes_messages =
+            program->commands != NULL || program->workspaces != NULL || program->browser != NULL};
     struct confine_report report;
     int r = session_confine(program->session, &walls, &report, err);
 
