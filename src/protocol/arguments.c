@@ -35,7 +35,7 @@ static bool is_called(const struct catalog_argument *argument, struct str folded
     if (str_eq(argument->folded, folded))
         return true;
     for (size_t i = 0; i < argument->alias_count; i++)
-        if (str_eq(argument->aliases[i], folded))
+        if (str_eq(argument->aliases[i].folded, folded))
             return true;
     return false;
 }
@@ -66,7 +66,8 @@ static const struct catalog_argument *find_nearest(const struct table *table, st
         const struct catalog_argument *row = &table->rows[i];
 
         for (size_t j = 0; j <= row->alias_count; j++) {
-            size_t far = nearname_distance(folded, j == 0 ? row->folded : row->aliases[j - 1]);
+            size_t far =
+                nearname_distance(folded, j == 0 ? row->folded : row->aliases[j - 1].folded);
 
             if (far < best) {
                 best = far;
@@ -367,6 +368,79 @@ static int push_member(struct builder *builder, size_t start,
                : push(builder, value, json_span(value));
 }
 
+/* NULL if the argument has that name itself, or another one. */
+static const struct catalog_alias *find_alias(const struct catalog_argument *argument,
+                                              struct str name)
+{
+    char text[NEARNAME_BYTES];
+    struct str folded = {text, 0};
+
+    folded.len = nearname_fold(name, text);
+    for (size_t i = 0; i < argument->alias_count && folded.len > 0; i++)
+        if (str_eq(argument->aliases[i].folded, folded))
+            return &argument->aliases[i];
+    return NULL;
+}
+
+/* What the value of an alias says about the argument. */
+static struct json_value read_alias(const struct catalog_alias *alias,
+                                    const struct json_value *value)
+{
+    int at = 0;
+
+    if (value->type == JSON_BOOL && alias->yes.len > 0) {
+        struct str word = value->integer != 0 ? alias->yes : alias->no;
+
+        return (struct json_value){
+            .type = JSON_STRING, .size = (uint32_t)word.len, .text = word.ptr};
+    }
+    if (value->type == JSON_ARRAY && alias->item >= 0)
+        json_each_item (item, value)
+            if (at++ == alias->item && json_span(item) == 1)
+                return *item;
+    return (struct json_value){.type = JSON_NULL};
+}
+
+static int refuse_list(const struct table *table, struct str name, const char *where,
+                       struct err *err)
+{
+    char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];
+    char list[WHERE_BYTES] = "";
+    size_t len = 0;
+
+    for (size_t i = 0; i < table->count && len < sizeof(list); i++)
+        if (find_alias(&table->rows[i], name) != NULL)
+            len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%.*s", len > 0 ? ", " : "",
+                                    STR_ARG(table->rows[i].name));
+    printable_cut(name, PRINTABLE_LINE, shown, SHOWN_BYTES);
+    return err_set_field(err, ERR_SCHEMA_MISMATCH, shown, "%s%s: must be a list, [%s]", where,
+                         shown, list);
+}
+
+/* One name may stand for several arguments: each is an item of its list. */
+static int push_named(struct builder *builder, const struct table *table, size_t start,
+                      const struct catalog_argument *argument, const struct json_value *key,
+                      const char *where, struct err *err)
+{
+    const struct catalog_alias *alias = find_alias(argument, json_str(key));
+    int r = 0;
+
+    if (alias == NULL || (alias->item < 0 && (alias->yes.len == 0 || key[1].type != JSON_BOOL)))
+        return push_member(builder, start, argument, key, where, err);
+    for (size_t i = 0; i < table->count && r == 0; i++) {
+        struct json_value member[2] = {*key};
+
+        alias = find_alias(&table->rows[i], json_str(key));
+        if (alias == NULL)
+            continue;
+        member[1] = read_alias(alias, key + 1);
+        r = member[1].type != JSON_NULL
+                ? push_member(builder, start, &table->rows[i], member, where, err)
+                : refuse_list(table, json_str(key), where, err);
+    }
+    return r;
+}
+
 /* What stands beside the list. */
 static int push_inherited(struct builder *builder, const struct table *table, size_t start,
                           struct err *err)
@@ -436,7 +510,7 @@ static int push_object(struct builder *builder, const struct table *table, const
             (beside >> (argument - table->rows) & 1) != 0)
             continue;
         if (argument != NULL)
-            r = push_member(builder, start, argument, key, where, err);
+            r = push_named(builder, table, start, argument, key, where, err);
         else if (find_object_of(table, name) == NULL &&
                  (!is_whole || find_in_lists(table, name) == NULL))
             r = refuse_unknown(table, where, name, err);

@@ -50,13 +50,21 @@ enum catalog_type {
     CATALOG_OTHER,
 };
 
+/* Another name of an argument. */
+struct catalog_alias {
+    struct str folded; /* in lower case, without '_' and '-' */
+    int item;          /* the argument is this item of a list, as x of [x, y]; or -1 */
+    struct str yes;    /* what true stands for, and false; or empty */
+    struct str no;
+};
+
 /* An argument and the other names that it goes by: see protocol/arguments.h. */
 struct catalog_argument {
     struct str name;
-    struct str folded; /* in lower case, without '_' and '-' */
+    struct str folded; /* like those of its aliases */
     enum catalog_type type;
     bool is_required;
-    const struct str *aliases; /* folded */
+    const struct catalog_alias *aliases;
     size_t alias_count;
     /* Members of the object, or of each item in a list of objects. */
     const struct catalog_argument *items;

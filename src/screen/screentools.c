@@ -198,6 +198,7 @@ static int take_action(struct screen_call *call, struct err *err)
         return 0;
     case TOOL_MOUSE_CLICK:
         request->action = SCREEN_CLICK;
+        request->count = (uint32_t)number_of(arguments, "clickCount", 1);
         return 0;
     case TOOL_MOUSE_DOUBLE_CLICK:
         request->action = SCREEN_CLICK;
@@ -342,6 +343,7 @@ static void say_action(const struct screen_call *call, char out_words[WORDS_BYTE
 {
     static const char *const buttons[] = {"", "", "middle ", "right "};
     static const char *const directions[] = {"up", "down", "left", "right"};
+    static const char *const clicks[] = {"Clicks", "Double-clicks", "Triple-clicks"};
     const struct screen_request *request = &call->request;
     const char *button = buttons[request->button];
 
@@ -370,8 +372,8 @@ static void say_action(const struct screen_call *call, char out_words[WORDS_BYTE
     case TOOL_MOUSE_CLICK:
     case TOOL_MOUSE_DOUBLE_CLICK:
         snprintf(out_words, WORDS_BYTES, "%s with the %sbutton at (%d, %d)",
-                 request->count > 1 ? "Double-clicks" : "Clicks",
-                 request->button == 1 ? "left " : button, request->x, request->y);
+                 clicks[request->count - 1], request->button == 1 ? "left " : button, request->x,
+                 request->y);
         return;
     case TOOL_MOUSE_BUTTON:
         snprintf(out_words, WORDS_BYTES, "%s the %sbutton at (%d, %d)",

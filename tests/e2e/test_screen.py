@@ -216,6 +216,14 @@ class Acting(OnScreen):
             self.assertTrue(server.bad("mouse_click", **wrong))
         self.assertEqual(len(self.events(path, "ButtonPress")), 4)
 
+    def test_other_tools_arguments_are_understood(self):
+        path = self.log_events()
+        server = self.serve()
+        self.ok(server, "mouse_click", coordinate=[100, 50], clickCount=3)
+        self.wait_for(lambda: len(self.events(path, "ButtonPress")) == 3)
+        for press in self.events(path, "ButtonPress"):
+            self.assertIn("root:(100,50)", press)
+
     def test_the_wheel_turns_in_the_named_direction(self):
         path = self.log_events()
         server = self.serve()

@@ -57,6 +57,34 @@ static void assert_refused(int tool, const char *given, const char *field, const
     assert_string_equal(err.field, field);
 }
 
+static void a_list_may_stand_for_several_arguments(void **state)
+{
+    (void)state;
+    assert_becomes(TOOL_MOUSE_CLICK, "{\"coordinate\":[10,20]}", "{\"x\":10,\"y\":20}");
+    assert_becomes(TOOL_MOUSE_CLICK, "{\"coordinate\":[10,20],\"x\":10}", "{\"x\":10,\"y\":20}");
+    assert_becomes(TOOL_BROWSER_MOUSE_CLICK_XY, "{\"coordinate\":[1.5,2]}", "{\"x\":1.5,\"y\":2}");
+    assert_becomes(TOOL_MOUSE_DRAG, "{\"start_coordinate\":[1,2],\"coordinate\":[3,4]}",
+                   "{\"fromX\":1,\"fromY\":2,\"toX\":3,\"toY\":4}");
+    assert_refused(TOOL_MOUSE_CLICK, "{\"x\":11,\"coordinate\":[10,20]}", "x",
+                   "x: given twice with different values, also as coordinate");
+    assert_refused(TOOL_MOUSE_CLICK, "{\"coordinate\":[10]}", "coordinate",
+                   "coordinate: must be a list, [x, y]");
+    assert_refused(TOOL_MOUSE_DRAG, "{\"startCoordinate\":\"here\"}", "startCoordinate",
+                   "startCoordinate: must be a list, [fromX, fromY]");
+}
+
+static void a_boolean_may_stand_for_a_value(void **state)
+{
+    (void)state;
+    assert_becomes(TOOL_BROWSER_DIALOG, "{\"accept\":true}", "{\"action\":\"accept\"}");
+    assert_becomes(TOOL_BROWSER_DIALOG, "{\"accept\":false}", "{\"action\":\"dismiss\"}");
+    assert_becomes(TOOL_BROWSER_CLICK, "{\"ref\":\"e1\",\"doubleClick\":true}",
+                   "{\"clickCount\":2,\"element\":{\"ref\":\"e1\"}}");
+    assert_becomes(TOOL_BROWSER_PRESS, "{\"key\":\"Enter\"}", "{\"keys\":\"Enter\"}");
+    assert_refused(TOOL_BROWSER_DIALOG, "{\"accept\":1}", "accept",
+                   "accept: another name of action, which must be a string");
+}
+
 static void members_may_stand_beside_their_object(void **state)
 {
     static const char wanted[] = "{\"element\":{\"ref\":\"e1\"}}";
@@ -196,7 +224,9 @@ static void two_values_of_one_argument_are_refused(void **state)
                    "filePath: given twice with different values, also as path");
 }
 
-TEST_MAIN(cmocka_unit_test(members_may_stand_beside_their_object),
+TEST_MAIN(cmocka_unit_test(a_list_may_stand_for_several_arguments),
+          cmocka_unit_test(a_boolean_may_stand_for_a_value),
+          cmocka_unit_test(members_may_stand_beside_their_object),
           cmocka_unit_test(what_is_as_described_stays),
           cmocka_unit_test(other_names_are_understood),
           cmocka_unit_test(text_becomes_numbers_booleans_and_lists),

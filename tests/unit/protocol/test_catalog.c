@@ -408,6 +408,7 @@ static bool is_unlisted(int tool, struct str argument)
         {TOOL_GET_FILE_TREE, "withSizes"},    {TOOL_LIST_FILES, "withSizes"},
         {TOOL_LIST_FILES, "excludePatterns"}, {TOOL_READ_FILE, "endLine"},
         {TOOL_READ_FILE, "startColumn"},      {TOOL_READ_FILE, "startPage"},
+        {TOOL_MOUSE_CLICK, "clickCount"},
     };
 
     for (size_t i = 0; i < array_size(rows); i++)

@@ -280,6 +280,18 @@ class Schemas(Case):
         self.tool["aliases"] = {"parts[].path": ["title"]}
         self.refuses_tool("is no argument")
 
+    def test_an_alias_that_is_a_list_or_a_boolean(self):
+        self.tool["aliases"] = {"path": [{"name": "both", "item": 0}], "dirPath": [{"name": "both", "item": 1}]}
+        self.write(self.tool)
+        source, _, page, _ = self.makes()
+        self.assertIn('.folded = STR_LITERAL("both"), .item = 1}', source)
+        self.assertIn("`both[0]` for `path`", page)
+        self.tool["aliases"]["dirPath"][0]["item"] = 0
+        self.refuses_tool("is taken")
+        for other in ({"name": "a"}, {"name": "a", "item": True}, {"name": "a", "values": {"true": "x"}}):
+            self.tool["aliases"] = {"path": [other]}
+            self.refuses_tool("must")
+
     def test_an_unlisted_argument_that_is_required_or_missing(self):
         self.tool["unlisted"] = ["path"]
         self.refuses_tool("path is required")
