@@ -191,7 +191,9 @@ static int take_action(struct screen_call *call, struct err *err)
         request->ms = WAIT_WATCH_MS;
         call->waits_for_change = choice_of(arguments, "until", changes) == 1;
         call->wait_ms = (unsigned)number_of(arguments, "timeoutMs", WAIT_DEFAULT_MS);
-        call->still_ms = (unsigned)number_of(arguments, "stillMs", WAIT_STILL_MS);
+        /* Else it could not be still before the time is up. */
+        call->still_ms = call->wait_ms / 2 < WAIT_STILL_MS ? call->wait_ms / 2 : WAIT_STILL_MS;
+        call->still_ms = (unsigned)number_of(arguments, "stillMs", (int)call->still_ms);
         return 0;
     case TOOL_MOUSE_MOVE:
         request->action = SCREEN_MOVE;

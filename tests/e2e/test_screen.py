@@ -154,6 +154,7 @@ class Waiting(OnScreen):
     def test_waiting_ends_when_the_screen_changes_or_rests(self):
         server = self.serve()
         self.assertTrue(server.good("screen_wait", until="still", stillMs=100)["still"])
+        self.assertTrue(server.good("screen_wait", timeoutMs=300)["still"])
         self.assertFalse(server.good("screen_wait", until="change", timeoutMs=200)["changed"])
         message = server.call_message("screen_wait", {"until": "change", "timeoutMs": 30000})
         server.send(message)
