@@ -98,6 +98,8 @@ void host_on_paused(struct host *host, struct page *page, struct str session,
 
     COPY(id, request);
     COPY(session_id, session);
+    if (is_going)
+        COPY(page->going_to, text_of(json_get(params, STR("request")), "url"));
     if (!browser_url_parse(text_of(json_get(params, STR("request")), "url"), &url) ||
         url.scheme == BROWSER_OTHER || relay_is_at(host, url.host, url.port)) {
         if (is_going)

@@ -160,6 +160,7 @@ struct page {
     int status;               /* of the document; 0: none */
     char failure[128];        /* of the last navigation; or empty */
     char blocked[HOST_BYTES]; /* host that the last navigation was refused for; or empty */
+    char going_to[URL_BYTES]; /* address of the last navigation that was asked about */
     uint64_t blocks;
     int64_t documents; /* numbers that were given */
     struct list frames;

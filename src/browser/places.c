@@ -446,10 +446,14 @@ static bool is_a_new_page_nowhere(const struct browser_task *call)
     return false;
 }
 
+#define BLOCKED_PATTERN                                                                            \
+    "{\"host\":%z,\"url\":%z,\"hint\":\"Going there needs permission: call browser_navigate with " \
+    "the address\"}"
+
 static int add_new_pages(struct browser_task *call)
 {
     int64_t deadline_ms = monitor_now_ms() + NEW_PAGE_MS;
-    cleanup_buf struct buf list = BUF_INIT(MAX_PAGES * 2 * URL_BYTES);
+    cleanup_buf struct buf list = BUF_INIT(MAX_PAGES * 4 * URL_BYTES);
     int r = 0;
 
     while (is_a_new_page_nowhere(call) && !call->is_cancelled && !cdp_has_ended(call->link->cdp))
@@ -458,9 +462,14 @@ static int add_new_pages(struct browser_task *call)
     list_each (node, &call->host->pages) {
         const struct page *page = list_entry(node, struct page, node);
 
-        if (is_new(call, page) && r == 0)
-            r = jsonf(&list, "%r{\"id\":%z,\"title\":%z,\"url\":%z}",
-                      list.len > 0 ? STR(",") : STR_EMPTY, page->id, page->title, page->url);
+        if (!is_new(call, page) || r < 0)
+            continue;
+        r = jsonf(&list, "%r{\"id\":%z,\"title\":%z,\"url\":%z",
+                  list.len > 0 ? STR(",") : STR_EMPTY, page->id, page->title, page->url);
+        if (r == 0 && page->blocks > 0)
+            r = jsonf(&list, ",\"blocked\":" BLOCKED_PATTERN, page->blocked, page->going_to);
+        if (r == 0)
+            r = buf_append_char(&list, '}');
     }
     return r == 0 && list.len > 0 ? result_add(call, "newTabs", "[%r]", buf_view(&list)) : r;
 }
@@ -496,10 +505,7 @@ int add_outcome(struct browser_task *call, const struct mark *mark, bool is_navi
     if (page->is_closed)
         return add_new_pages(call);
     if (page->blocks != mark->blocks)
-        r = result_add(call, "blocked",
-                       "{\"host\":%z,\"hint\":\"Going there needs permission: call "
-                       "browser_navigate with the address\"}",
-                       page->blocked);
+        r = result_add(call, "blocked", BLOCKED_PATTERN, page->blocked, page->going_to);
     /* A click on a link leads away, too. */
     if (r == 0 && (is_navigation || page->commits != mark->commits))
         r = add_title(call, err);

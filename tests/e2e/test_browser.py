@@ -501,8 +501,10 @@ class Borders(InBrowser):
         blocked = self.ok(server, "browser_click", element={"selector": "text=Away"})["blocked"]
         self.assertEqual(blocked["host"], "localhost")
         seen = self.go(server, "popups.html")["snapshot"]
-        self.ok(server, "browser_click", element=ref_of(seen, '"Redirected popup"'))
-        self.ok(server, "browser_click", element=ref_of(seen, '"Open other site"'))
+        for name in ("Redirected popup", "Open other site"):
+            opened, = self.ok(server, "browser_click", element=ref_of(seen, f'"{name}"'))["newTabs"]
+            self.assertEqual(opened["blocked"]["url"], f"{self.other}/inner.html")
+            self.assertEqual(opened["blocked"]["host"], "localhost")
         for page in self.ok(server, "browser_tab_list")["pages"][1:]:
             self.assertNotIn("Inside", json.dumps(server.call("browser_snapshot", pageId=page["id"])))
         self.go(server, "frames.html", waitUntil="load")
