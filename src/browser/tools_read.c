@@ -34,6 +34,7 @@ struct snapshot {
     struct buf *out;
     int64_t left;   /* characters */
     int64_t frames; /* that may still be looked into */
+    int64_t found;  /* what options->find or changes asks for */
 };
 
 /* The document inside the frame's element, by the name of the frame. */
@@ -102,6 +103,9 @@ static int write_frame(struct snapshot *snapshot, struct place *place, bool is_f
     if (r < 0)
         return r;
     snapshot->left -= whole_of(result, "chars", 0);
+    /* Without an earlier snapshot, all of it is new. */
+    snapshot->found +=
+        whole_of(result, json_get(result, STR("matches")) != NULL ? "matches" : "changed", 1);
     frames = json_get(result, STR("frames"));
     frame = frames != NULL && frames->type == JSON_ARRAY ? frames + 1 : NULL;
     frames_end = frame != NULL ? frames + frames->span : NULL;
@@ -127,8 +131,8 @@ static int write_frame(struct snapshot *snapshot, struct place *place, bool is_f
     return 0;
 }
 
-int write_snapshot(struct browser_task *call, const struct json_value *options, struct buf *out,
-                   struct err *err)
+static int write_found(struct browser_task *call, const struct json_value *options, struct buf *out,
+                       int64_t *out_found, struct err *err)
 {
     const struct json_value *scope = options != NULL ? json_get(options, STR("scope")) : NULL;
     int64_t limit = options != NULL ? whole_of(options, "maxChars", DEFAULT_CHARS) : DEFAULT_CHARS;
@@ -141,17 +145,49 @@ int write_snapshot(struct browser_task *call, const struct json_value *options, 
     int r =
         scope != NULL ? place_of_target(call, scope, &place, err) : place_main(call, &place, err);
 
-    return r == 0 ? write_frame(&snapshot, &place, true, 0, 0, err) : r;
+    if (r == 0)
+        r = write_frame(&snapshot, &place, true, 0, 0, err);
+    *out_found = snapshot.found;
+    return r;
+}
+
+int write_snapshot(struct browser_task *call, const struct json_value *options, struct buf *out,
+                   struct err *err)
+{
+    int64_t found;
+
+    return write_found(call, options, out, &found, err);
+}
+
+/* An empty text alone looks like an empty page. */
+static int add_note(struct browser_task *call, bool is_empty, int64_t found)
+{
+    struct str find = text_of(call->arguments, "find");
+    bool is_for_changes = flag_of(call->arguments, "changes");
+
+    if (found == 0 && find.len > 0)
+        return result_add(call, "note", "%s",
+                          is_for_changes ? STR("Nothing that has changed matches find")
+                                         : STR("Nothing matches find"));
+    if (found == 0 && is_for_changes)
+        return result_add(call, "note", "%s",
+                          STR("Nothing has changed since the last snapshot of this"));
+    if (is_empty)
+        return result_add(call, "note", "%s", STR("There is nothing to show"));
+    return 0;
 }
 
 int tool_snapshot(struct browser_task *call, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(TEXT_BYTES);
-    int r = write_snapshot(call, call->arguments, &text, err);
+    int64_t found;
+    int r = write_found(call, call->arguments, &text, &found, err);
 
     if (r == 0)
         r = result_add(call, "url", "%z", call->page->url);
-    return r == 0 ? result_add(call, "snapshot", "%s", buf_view(&text)) : r;
+    if (r == 0)
+        r = result_add(call, "snapshot", "%s", buf_view(&text));
+    return r == 0 ? add_note(call, text.len == 0, found) : r;
 }
 
 /* ---- pictures and paper ---- */

@@ -302,6 +302,21 @@ class Pages(InBrowser):
         self.assertEqual(self.ok(server, "browser_click", element="Full name", **field)["ref"], field["ref"])
         self.assertGreaterEqual(self.ok(server, "browser_wait", timeoutMs=120)["elapsedMs"], 120)
 
+    def test_nothing_is_said_in_words(self):
+        server = self.serve()
+        self.go(server, "forms.html")
+        self.assertIn("matches find", self.ok(server, "browser_snapshot", find="zzz")["note"])
+        self.assertNotIn("note", self.ok(server, "browser_snapshot", find="Full name"))
+        self.ok(server, "browser_snapshot")
+        self.assertIn("Nothing has changed", self.ok(server, "browser_snapshot", changes=True)["note"])
+        self.text(server, "document.querySelector('h1').textContent = 'New'")
+        changed = self.ok(server, "browser_snapshot", changes=True)
+        self.assertNotIn("note", changed)
+        self.assertIn("New", changed["snapshot"])
+        self.go(server, "frames.html", waitUntil="load")
+        self.assertNotIn("note", self.ok(server, "browser_snapshot", find="Inner button"))
+        self.assertIn("matches find", self.ok(server, "browser_snapshot", find="zzz")["note"])
+
     def test_typing_sets_what_the_field_takes_or_says_why_not(self):
         server = self.serve()
         self.go(server, "forms.html")

@@ -199,7 +199,8 @@ function keepMatches(items, root, find) {
       return found;
     });
     item.extra = [];
-    item.isKept = item.shown.length > 0;
+    // What is in a frame is looked for later.
+    item.isKept = item.shown.length > 0 || item.isFrame === true;
     item.isLeaf = item.shown.length === 0;
   }
   return matchCount;
