@@ -376,6 +376,95 @@ static bool may_act(struct str script)
            memchr(script.ptr, '`', script.len) != NULL || str_find(script, STR("new")) != SIZE_MAX;
 }
 
+/* What the browser says of results. */
+static bool is_about_values(const struct err *err)
+{
+    struct str words = str_from(err->message);
+
+    return str_find(words, STR("reference chain is too long")) != SIZE_MAX ||
+           str_find(words, STR("returned by value")) != SIZE_MAX;
+}
+
+/* The value itself comes with the answer, unless it is an object and is_late. */
+static int evaluate(struct browser_task *call, struct str code, bool is_late,
+                    struct cdp_answer *out_answer, struct err *err)
+{
+    /* The group of this name has $_, the last result. */
+    return ask(call, call->page->session, "Runtime.evaluate", out_answer, err,
+               "{\"expression\":%s,\"awaitPromise\":true,\"objectGroup\":\"console\"%r%r}", code,
+               is_late ? STR(",\"replMode\":true") : STR(",\"returnByValue\":true"),
+               may_act(code) ? STR(",\"userGesture\":true") : STR_EMPTY);
+}
+
+/*
+ * Whether it was not run at all because of an await outside of functions, or because it declares
+ * again what such a script has declared. If it throws the same itself, a stack follows.
+ */
+static bool is_for_console(const struct cdp_answer *answer)
+{
+    const struct json_value *details = json_get(answer->result, STR("exceptionDetails"));
+    struct str words =
+        details != NULL ? text_of(json_get(details, STR("exception")), "description") : STR_EMPTY;
+
+    return str_starts_with(words, STR("SyntaxError: ")) &&
+           memchr(words.ptr, '\n', words.len) == NULL &&
+           (str_find(words, STR("await is only valid")) != SIZE_MAX ||
+            str_find(words, STR("has already been declared")) != SIZE_MAX);
+}
+
+/* As in the console of developer tools. A promise that is the result is waited for, too. */
+static int evaluate_late(struct browser_task *call, struct str code, struct cdp_answer *answer,
+                         struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer object = CDP_ANSWER_INIT;
+    struct str id;
+    int r = evaluate(call, code, true, &object, err);
+
+    if (r < 0)
+        return r;
+    id = text_of(json_get(object.result, STR("result")), "objectId");
+    cdp_answer_done(answer);
+    if (id.len == 0 || json_get(object.result, STR("exceptionDetails")) != NULL) {
+        *answer = object;
+        object = (struct cdp_answer)CDP_ANSWER_INIT;
+        return 0;
+    }
+    return ask(call, call->page->session, "Runtime.callFunctionOn", answer, err,
+               "{\"functionDeclaration\":\"function(){return this}\",\"objectId\":%s,"
+               "\"returnByValue\":true,\"awaitPromise\":true}",
+               id);
+}
+
+/* {} or [{}], which elements and other things become that have no JSON value. */
+static bool is_hollow(const struct json_value *value)
+{
+    if (value == NULL || (value->type != JSON_OBJECT && value->type != JSON_ARRAY))
+        return false;
+    if (value->type == JSON_ARRAY)
+        return value->size > 0 && value[1].type == JSON_OBJECT && value[1].size == 0;
+    return value->size == 0 || (value[2].type == JSON_OBJECT && value[2].size == 0);
+}
+
+static int add_what_it_is(struct browser_task *call)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    const struct json_value *result;
+    struct str kind;
+
+    if (ask(call, call->page->session, "Runtime.evaluate", &answer, NULL,
+            "{\"expression\":\"$_ instanceof Node?$_:$_?.[0]??$_\",\"includeCommandLineAPI\":true,"
+            "\"objectGroup\":\"console\"}") < 0)
+        return 0;
+    result = json_get(answer.result, STR("result"));
+    kind = text_of(result, "subtype");
+    if (kind.len == 0 || str_eq(kind, STR("null")) || str_eq(kind, STR("array")))
+        return 0;
+    return result_add(
+        call, "note", "\"A %r has no JSON value: return what you need of it%r\"", kind,
+        str_eq(kind, STR("node")) ? STR(", such as its textContent, or use browser_snapshot")
+                                  : STR_EMPTY);
+}
+
 int tool_evaluate(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
@@ -384,14 +473,23 @@ int tool_evaluate(struct browser_task *call, struct err *err)
     const struct json_value *result;
     const struct json_value *value;
     struct mark mark;
+    bool is_late = false;
     int r;
 
     mark_now(call->page, &mark);
-    r = ask(call, call->page->session, "Runtime.evaluate", &answer, err,
-            "{\"expression\":%s,\"returnByValue\":true,\"awaitPromise\":true%r}", code,
-            may_act(code) ? STR(",\"userGesture\":true") : STR_EMPTY);
+    r = evaluate(call, code, false, &answer, err);
+    if (r == 0) {
+        is_late = is_for_console(&answer);
+        if (is_late)
+            r = evaluate_late(call, code, &answer, err);
+    }
     if (r == ERR_CANCELLED && call->page->dialog.is_open)
         return add_outcome(call, &mark, false, err);
+    if (r == ERR_TOOL_FAILED && is_about_values(err))
+        return err_set(
+            err, r,
+            "The script was run, but its result has no JSON value, as window and symbols "
+            "have none\nReturn the properties that you need");
     if (r < 0)
         return r;
     details = json_get(answer.result, STR("exceptionDetails"));
@@ -407,7 +505,13 @@ int tool_evaluate(struct browser_task *call, struct err *err)
     value = value_of(&answer);
     if (value == NULL && text_of(result, "unserializableValue").len > 0)
         return result_add(call, "result", "%s", text_of(result, "unserializableValue"));
-    return result_add(call, "result", "%v", value);
+    r = result_add(call, "result", "%v", value);
+    if (r == 0 && is_hollow(value))
+        r = add_what_it_is(call);
+    if (is_late || is_hollow(value))
+        tell_browser(call->host, str_from(call->page->session), "Runtime.releaseObjectGroup",
+                     "{\"objectGroup\":\"console\"}");
+    return r;
 }
 
 /* ---- the console and requests ---- */

@@ -291,6 +291,7 @@ class Pages(InBrowser):
                 ("browser_mouse_click_xy", {"x": 5000, "y": 5}, "outside of the viewport, which has 1280 x"),
                 ("browser_mouse_click_xy", {"x": 5, "y": -1}, "outside of the viewport"),
                 ("browser_evaluate", {"script": "() => document.title"}, "Call it"),
+                ("browser_evaluate", {"script": "window"}, "Return the properties"),
                 ("browser_wait", {}, "nothing to wait for"),
                 ("browser_wait", {"predicate": "() => true"}, "Call it"),
                 ("browser_wait", {"predicate": "gone.away", "timeoutMs": 50}, "throws ReferenceError: gone is not defined"),
@@ -316,6 +317,26 @@ class Pages(InBrowser):
         self.go(server, "frames.html", waitUntil="load")
         self.assertNotIn("note", self.ok(server, "browser_snapshot", find="Inner button"))
         self.assertIn("matches find", self.ok(server, "browser_snapshot", find="zzz")["note"])
+
+    def test_what_a_script_returns_is_its_value_or_named(self):
+        server = self.serve()
+        self.go(server, "forms.html")
+        for script in ("document.body", "Promise.resolve(document.body)", "document.querySelectorAll('*')",
+                       "[...document.querySelectorAll('input')]", "await 1; document.body"):
+            self.assertIn("A node has no JSON value", self.ok(server, "browser_evaluate", script=script)["note"], script)
+        self.assertIn("map", self.ok(server, "browser_evaluate", script="new Map([[1, 2]])")["note"])
+        for script, value in (("({})", {}), ("[{}]", [{}]), ("[]", []), ("({a: {}})", {"a": {}}), ("null", None)):
+            self.assertEqual(self.ok(server, "browser_evaluate", script=script), {"result": value})
+        # As in the console, also once more.
+        for number in (1, 2):
+            self.assertEqual(self.text(server, f"const one = await Promise.resolve({number}); one + 1"), number + 1)
+        self.assertEqual(self.text(server, "const one = 5; one"), 5)
+        self.assertEqual(self.text(server, "await 1; Promise.resolve({a: [1]})"), {"a": [1]})
+        self.assertIn("oops", self.fails(server, "browser_evaluate", script="await Promise.reject(new Error('oops'))"))
+        self.assertIn("oops", self.fails(server, "browser_evaluate", script="await 1; Promise.reject(new Error('oops'))"))
+        # What has run is not run again.
+        self.assertIn("await is only", self.fails(server, "browser_evaluate", script="window.ran = (window.ran ?? 0) + 1; eval('await 1')"))
+        self.assertEqual(self.text(server, "ran"), 1)
 
     def test_typing_sets_what_the_field_takes_or_says_why_not(self):
         server = self.serve()
