@@ -166,6 +166,9 @@ static int place_of_selector(struct browser_task *call, struct str selector,
             return 0;
         }
     }
+    /* A ref that was given as a selector; if it is none of them, the script says so. */
+    if (is_ref(selector))
+        (void)place_of_ref(call, selector, out_place, NULL);
     return 0;
 }
 

@@ -338,6 +338,27 @@ class Pages(InBrowser):
         self.assertIn("await is only", self.fails(server, "browser_evaluate", script="window.ran = (window.ran ?? 0) + 1; eval('await 1')"))
         self.assertEqual(self.text(server, "ran"), 1)
 
+    def test_what_waiting_does_not_help_is_said_soon(self):
+        server = self.serve()
+        self.go(server, "forms.html")
+        for tool, arguments, words in (("browser_click", {"element": {"selector": "input"}}, "matches"),
+                                       ("browser_type", {"element": {"selector": "h1"}, "text": "x"}, "not a field"),
+                                       ("browser_click", {"element": {"selector": "e999"}}, "Unknown element ref")):
+            start = time.monotonic()
+            self.assertIn(words, self.fails(server, tool, timeoutMs=20000, **arguments))
+            self.assertLess(time.monotonic() - start, 10)
+        ref = ref_of(self.ok(server, "browser_snapshot", find="Full name")["snapshot"], '"Full name"')["ref"]
+        for selector in (ref, f"[ref={ref}]"):
+            self.assertEqual(self.ok(server, "browser_click", element={"selector": selector})["ref"], ref)
+        # What gets clear in time is waited for.
+        self.text(server, "document.body.innerHTML = '<button>a</button><button>b</button>';"
+                          "setTimeout(() => document.querySelector('button').remove(), 300); 1")
+        self.ok(server, "browser_click", element={"selector": "button"})
+        seen = self.go(server, "frames.html", waitUntil="load") and self.ok(server, "browser_snapshot")["snapshot"]
+        for line in [line for line in seen.splitlines() if "Inner button" in line]:
+            self.ok(server, "browser_click", element={"selector": ref_of(line, "Inner button")["ref"]})
+        self.assertEqual(self.ok(server, "browser_snapshot")["snapshot"].count('button "Clicked"'), 2)
+
     def test_typing_sets_what_the_field_takes_or_says_why_not(self):
         server = self.serve()
         self.go(server, "forms.html")

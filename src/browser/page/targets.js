@@ -146,6 +146,9 @@ function selectAll(selector) {
 
 // ---- Targets ----
 
+// Nothing has such a tag or attribute, so it is meant as a ref.
+const REF_AS_SELECTOR = /^(?:\[ref=["']?)?((?:f\d+)?e\d+)(?:["']?\])?$/;
+
 function findTarget(target, { first = false } = {}) {
   if (target instanceof Element) {
     if (!isConnected(target)) throw new Failure("stale", "the element is no longer in the document");
@@ -154,6 +157,8 @@ function findTarget(target, { first = false } = {}) {
   if (typeof target !== "object" || target === null) throw new Failure("badArgument", "target must have a ref or a selector");
   if (typeof target.ref === "string") return elementOfRef(target.ref);
   const found = selectAll(target.selector);
+  const ref = found.length === 0 ? REF_AS_SELECTOR.exec(target.selector.trim()) : null;
+  if (ref !== null) return elementOfRef(ref[1]);
   if (found.length === 0) throw new Failure("notFound", `no element matches ${quote(target.selector, 200)}`);
   if (found.length === 1) return found[0];
   const visible = found.filter(isVisible);
