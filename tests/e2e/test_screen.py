@@ -45,7 +45,9 @@ class OnScreen(OnDisplay):
         self.display = f":{number}"
 
     def environment(self):
-        return {"DISPLAY": self.display, "PATH": "/usr/bin:/bin", "HOME": str(self.outside), "LANG": "C.UTF-8"}
+        # A killed Chromium leaves something in the temporary directory.
+        return {"DISPLAY": self.display, "PATH": "/usr/bin:/bin", "HOME": str(self.outside), "LANG": "C.UTF-8",
+                "TMPDIR": str(self.outside)}
 
     def run_x(self, *words, **settings):
         return subprocess.run(words, env=self.environment(), check=True, capture_output=True, timeout=PATIENCE,

@@ -35,8 +35,10 @@ def main():
         for name in ("page.mjs", "details.mjs"):
             shutil.copy(HERE / name, room)
         environment = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(room / "home"),
-                       "XDG_STATE_HOME": str(room / "state"), "LANG": "C.UTF-8"}
+                       "XDG_STATE_HOME": str(room / "state"), "LANG": "C.UTF-8",
+                       "TMPDIR": str(room / "tmp")}  # a killed Chromium leaves something there
         (room / "home").mkdir()
+        (room / "tmp").mkdir()
         words = [cache / "node_modules/.bin/node", room / "page.mjs", gatehouse, browser, pictures, room,
                  str(PATIENCE * 1000), *sys.argv[4:]]
         return subprocess.run([*own_network.words(), *map(str, words)], env=environment, timeout=10 * PATIENCE).returncode
