@@ -98,7 +98,7 @@ static int64_t number_of_ref(struct str ref)
     return str_to_int64(str_slice(ref, 1, e - 1), &number) ? number : -2;
 }
 
-/* What is none is no old one either. */
+/* Text that is not a ref at all is not a stale one either. */
 static bool is_ref(struct str ref)
 {
     size_t i = 0;

@@ -59,7 +59,7 @@ async function until(timeoutMs, look) {
   }
 }
 
-// Who fails with one of these from the start and stays so has seldom anything to wait for.
+// A target that fails with one of these from the start seldom gets better by waiting.
 const SELDOM = words("ambiguous notEditable");
 const SELDOM_MS = 1000;
 
