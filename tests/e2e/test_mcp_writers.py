@@ -226,6 +226,16 @@ class Writers(Scene):
         self.assertEqual(self.doctor(), "removed 1 leftover\n")
         self.assertTrue((self.outside / left).exists())
 
+    def test_doctor_gives_a_session_time_to_finish_its_file(self):
+        """What is written at once and renamed holds no lock."""
+        new = self.root / (".gatehouse-" + "d" * 24)
+        new.write_text("half")
+        finishes = threading.Timer(0.5, lambda: new.rename(self.root / "whole"))
+        finishes.start()
+        self.addCleanup(finishes.cancel)
+        self.assertEqual(self.doctor(), "removed 0 leftovers\n")
+        self.assertEqual((self.root / "whole").read_text(), "half")
+
     def test_a_session_with_another_state_directory_undoes_what_was_killed(self):
         """A journal is found by every session of the user, wherever its own state is."""
         names = ["a.txt", "b.txt"]

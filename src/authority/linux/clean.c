@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Removes what killed processes left in a folder, without their journals: names of ours that no
- * living process holds. A living one holds a lock on the file or the directory of that name.
+ * living process holds. A living one holds a lock on the file or the directory of that name, unless
+ * the file is there for microseconds only; so a new file is given some time to go.
  */
 #include "authority/linux/journal_internal.h"
 
@@ -9,11 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     CLEAN_MAX_DEPTH = 200, /* each level holds a descriptor */
     CLEAN_MAX_ENTRIES = 10000000,
+    NEW_SECONDS = 2,
 };
 
 struct cleaning {
@@ -21,7 +24,27 @@ struct cleaning {
     const struct cancel *cancel;
     uint64_t budget;
     uint64_t removed;
+    struct timespec aged; /* what has not changed since is not new */
 };
+
+static bool is_later(struct timespec a, struct timespec b)
+{
+    return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
+}
+
+/* Waits if it may just have been written; once for all that are as old. */
+static void let_age(struct cleaning *cleaning, const struct stat *about)
+{
+    const struct timespec pause = {.tv_sec = NEW_SECONDS};
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if (!is_later(about->st_ctim, cleaning->aged) || now.tv_sec > about->st_ctim.tv_sec + NEW_SECONDS)
+        return;
+    nanosleep(&pause, NULL);
+    /* A file system may have a clock of its own. */
+    cleaning->aged = is_later(now, about->st_ctim) ? now : about->st_ctim;
+}
 
 /* Whether it is a file of ours that was left; holds its lock as long as *out_fd is open. */
 static bool is_left_file(int dir_fd, const char *name, int *out_fd)
@@ -50,13 +73,16 @@ static void clean_name(struct cleaning *cleaning, int dir_fd, const char *name)
     cleanup_fd int fd = -1;
     struct stat about;
 
-    if (fstatat(dir_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(dir_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0 || about.st_uid != geteuid())
         return;
-    if (S_ISREG(about.st_mode) && is_left_file(dir_fd, name, &fd))
-        cleaning->removed += unlinkat(dir_fd, name, 0) == 0;
-    else if (S_ISDIR(about.st_mode) && is_left_tree(dir_fd, name, &fd))
+    if (S_ISREG(about.st_mode)) {
+        let_age(cleaning, &about);
+        if (is_left_file(dir_fd, name, &fd))
+            cleaning->removed += unlinkat(dir_fd, name, 0) == 0;
+    } else if (S_ISDIR(about.st_mode) && is_left_tree(dir_fd, name, &fd)) {
         cleaning->removed +=
             linux_remove_tree(dir_fd, name, &cleaning->budget, cleaning->cancel) == 0;
+    }
 }
 
 static void close_dir(DIR **dir)

@@ -128,8 +128,10 @@ static int finish(struct backend_stage *stage, bool is_synced)
 
     if (r == 0 && stage->old_fd >= 0 && !stage->is_dressed)
         r = take_after_old(stage);
-    if (r == 0 && is_synced && fsync(stage->fd) < 0)
-        r = linux_error(errno);
+    if (r == 0 && is_synced) {
+        linux_stage_lock(stage);
+        r = fsync(stage->fd) < 0 ? linux_error(errno) : 0;
+    }
     if (r == 0 && stage->form != STAGE_IN_PLACE)
         r = linux_check_place(stage->root, &stage->lookup, &stage->place);
     return r;
@@ -196,6 +198,14 @@ static int rename_in(const struct backend_stage *stage, unsigned flags)
     return 0;
 }
 
+/* Somebody took it for one that was left: see clean.c. */
+static bool has_lost_its_name(const struct backend_stage *stage)
+{
+    struct stat about;
+
+    return fstat(stage->fd, &about) == 0 && about.st_nlink == 0;
+}
+
 static int put_in_place(struct backend_stage *stage)
 {
     int r;
@@ -207,7 +217,7 @@ static int put_in_place(struct backend_stage *stage)
         r = stage->old_fd < 0 ? rename_in(stage, RENAME_NOREPLACE) : rename_in(stage, 0);
         if (r == ERR_ALREADY_EXISTS && stage->create != BACKEND_CREATE_NEW)
             r = rename_in(stage, 0);
-        return r;
+        return r == ERR_NOT_FOUND && has_lost_its_name(stage) ? ERR_BUSY : r;
     case STAGE_NAMELESS:
         r = link_in(stage, stage->place.last);
         if (r != ERR_ALREADY_EXISTS || stage->create == BACKEND_CREATE_NEW)

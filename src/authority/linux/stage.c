@@ -24,6 +24,7 @@ enum {
     COPY_STEP_BYTES = 8 << 20, /* between two looks at the token */
     COPY_BUFFER_BYTES = 128 << 10,
     COPY_SMALL_BYTES = 16 << 10, /* on the stack */
+    UNLOCKED_BYTES = 64 << 10,   /* written in no time */
     ALL_MODES = 07777,
 };
 
@@ -51,17 +52,24 @@ static int create_named(struct backend_stage *stage, unsigned mode)
 
     if (r < 0)
         return r;
+    stage->is_locked = false;
     stage->fd = openat(stage->place.dir_fd, stage->temp_name,
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (stage->fd >= 0) {
         stage->form = STAGE_NAMED;
-        /* Says that its owner lives; and whoever finds it in place too early waits. */
-        linux_lock(stage->fd);
         return 0;
     }
     r = linux_error(errno);
     linux_stage_forget_name(stage);
     return r;
+}
+
+void linux_stage_lock(struct backend_stage *stage)
+{
+    if (stage->form != STAGE_NAMED || stage->is_locked)
+        return;
+    linux_lock(stage->fd);
+    stage->is_locked = true;
 }
 
 static int create_nameless(struct backend_stage *stage, unsigned mode)
@@ -120,9 +128,6 @@ int linux_stage_create_like_old(struct backend_stage *stage, unsigned mode)
 
     if (r == 0)
         r = linux_look(stage->fd, &stage->new_about);
-    /* Before it was locked, somebody took it for one that was left: see clean.c. */
-    if (r == 0 && stage->new_about.st_nlink == 0)
-        r = ERR_BUSY;
     if (r < 0 || linux_is_of_same_owner(&stage->old_about, &stage->new_about))
         return r;
     stage->new_about.st_mode = 0600;
@@ -253,6 +258,8 @@ int linux_stage_exchange(struct backend_stage *stage, struct authority_exchange 
         return r;
     linux_fill_stat(&stage->old_about, &exchange->before);
     stage->exchange = exchange;
+    if (exchange->expected != NULL)
+        linux_stage_lock(stage);
     return 0;
 }
 
@@ -272,8 +279,11 @@ static int grow_by(struct backend_stage *stage, uint64_t len)
 int linux_stage_write(struct backend_stage *stage, const void *bytes, size_t len)
 {
     const char *next = bytes;
-    int r = grow_by(stage, len);
+    int r;
 
+    if (stage->written > 0 || len > UNLOCKED_BYTES)
+        linux_stage_lock(stage);
+    r = grow_by(stage, len);
     if (r < 0)
         return r;
     while (len > 0) {
@@ -492,7 +502,10 @@ int linux_stage_copy(struct backend_stage *stage, struct backend_file *file, uin
     struct stat about;
     uint64_t data = 0;
     bool is_done = false;
-    int r = *budget < UINT64_MAX ? check_budget(stage, from, *budget, &data) : 0;
+    int r;
+
+    linux_stage_lock(stage);
+    r = *budget < UINT64_MAX ? check_budget(stage, from, *budget, &data) : 0;
 
     if (r < 0)
         return r;

@@ -28,6 +28,7 @@ struct backend_stage {
     enum stage_form form;
     enum backend_create create;
     bool is_dressed; /* has its mode and the rest, also where it replaces a file */
+    bool is_locked;  /* the new file; see linux_stage_lock */
     uint64_t written;
     uint64_t max_bytes;
     const struct cancel *cancel;
@@ -38,6 +39,12 @@ struct backend_stage {
 /* Enters a new name in the journal, if there is one. */
 int linux_stage_take_name(struct backend_stage *stage);
 void linux_stage_forget_name(struct backend_stage *stage);
+/*
+ * Says that the owner of a file with a temporary name lives, and makes whoever finds it in place too
+ * early wait. A file that is written at once and renamed has its temporary name for microseconds, and
+ * goes without: see clean.c. Call it before whatever takes longer.
+ */
+void linux_stage_lock(struct backend_stage *stage);
 /* Creates it under a name of its own, with a mode that gives nobody more than the old file's. */
 int linux_stage_create_like_old(struct backend_stage *stage, unsigned mode);
 

@@ -5,6 +5,8 @@
  */
 #include "world.h"
 
+#include <dirent.h>
+
 static const struct backend_ops *real_ops;
 static struct backend_ops ops;
 static void (*meanwhile)(struct world *world); /* at the next publishing */
@@ -396,6 +398,40 @@ static void what_was_told_is_not_replaced_when_only_its_inode_tells_of_a_change(
     assert_content(world, WORLD_ROOT, "f", "ours");
 }
 
+/* Somebody who cleans up takes it for one that was left. */
+static void take_unfinished(struct world *world)
+{
+    cleanup_fd int fd = openat(world->fds[WORLD_ROOT], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fdopendir(steal_fd(&fd));
+    const struct dirent *entry;
+    unsigned taken = 0;
+
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL)
+        if (str_starts_with(str_from(entry->d_name), STR(".gatehouse-")))
+            taken += unlinkat(dirfd(dir), entry->d_name, 0) == 0;
+    closedir(dir);
+    assert_int_equal(taken, 1);
+}
+
+static void whose_unfinished_file_was_taken_is_told_so(void **state)
+{
+    struct world *world = *state;
+
+    plant(world, WORLD_ROOT, "f", "old");
+    meanwhile = take_unfinished;
+    assert_refused(world,
+                   authority_write_bytes(world->scope, STR("f"), STR("new"), NULL, &world->err),
+                   ERR_BUSY);
+    assert_null(meanwhile);
+    assert_content(world, WORLD_ROOT, "f", "old");
+    meanwhile = take_unfinished;
+    assert_refused(world, exchange(world, NULL), ERR_BUSY);
+    assert_content(world, WORLD_ROOT, "f", "old");
+    assert_ok(world, exchange(world, NULL));
+    assert_content(world, WORLD_ROOT, "f", "ours");
+}
+
 #define MEANWHILE_IN_MEMORY(test)                                                                  \
     {                                                                                              \
 #test "_in_memory", test, prepare_memory, teardown, NULL                                   \
@@ -411,4 +447,5 @@ TEST_MAIN(MEANWHILE_IN_MEMORY(a_source_that_changes_while_it_is_moved_stays),
           MEANWHILE_ON_DISK(a_source_that_changes_while_it_goes_to_another_device_stays),
           MEANWHILE_ON_DISK(what_is_written_does_not_follow_its_directory_to_where_it_may_not_be),
           MEANWHILE_ON_DISK(what_is_written_goes_along_to_where_it_may_be),
+          MEANWHILE_ON_DISK(whose_unfinished_file_was_taken_is_told_so),
           MEANWHILE_ON_DISK(what_was_told_is_not_replaced_when_only_its_inode_tells_of_a_change))
