@@ -35,15 +35,20 @@ struct audit_file {
     uint64_t dropped; /* records that were lost and that no line tells of yet */
     struct audit_lines lines;
     bool gathers;
-    struct buf gathered;       /* whole lines; allocated once */
-    bool has_gathered_step;    /* one of them is not merely the end of a call */
-    uint64_t gathered_carried; /* lost records that the first of those tells of */
+    struct audit_lines gathered; /* allocated once */
+    bool has_gathered_step;      /* one of them is not merely the end of a call */
     const struct clock *clock;
     struct audit_origin origin;
+    struct audit_intent intent;
     size_t pending_count;
     struct audit_flood flood;
     struct pending pending[MAX_PENDING]; /* oldest first */
 };
+
+static bool has_gathered(const struct audit_file *file)
+{
+    return file->gathered.text.len > 1;
+}
 
 /* What the last line reported but did not reach the file must be reported by another one. */
 static int begin_line(struct audit_file *file)
@@ -63,7 +68,8 @@ static int make_line_with(struct audit_file *file, const struct authority_event 
      * Only the first of several buffered lines reports it; a brief one has no room reserved for it.
      */
     extra.origin = &file->origin;
-    extra.dropped = extra.is_brief || file->gathered.len > 0 ? 0 : file->dropped;
+    extra.intent = &file->intent;
+    extra.dropped = extra.is_brief || has_gathered(file) ? 0 : file->dropped;
     if (r == 0)
         r = audit_write_record(event, &extra, &file->lines.text);
     if (r == 0)
@@ -138,23 +144,22 @@ static size_t count_lines(const char *text, size_t len)
     return count;
 }
 
+/* It starts with a newline, like all lines to be written; there is room. */
+static void begin_gathering(struct audit_file *file)
+{
+    file->gathered.carried = 0;
+    file->has_gathered_step = false;
+    file->gathered.text.len = 1;
+}
+
 static void write_gathered(struct audit_file *file)
 {
-    int r;
-
-    if (file->gathered.len == 0)
+    if (!file->gathers || !has_gathered(file))
         return;
-    r = begin_line(file);
-    if (r == 0)
-        r = buf_append_str(&file->lines.text, buf_view(&file->gathered));
-    /* There is room: it was reserved at creation, and this is less than a record may be. */
-    assert(r == 0);
-    file->lines.carried = file->gathered_carried;
-    file->gathered_carried = 0;
-    file->has_gathered_step = false;
-    buf_clear(&file->gathered);
-    if (append(file, AUDIT_READS, 0, false) < 0)
-        file->dropped += count_lines(file->lines.text.data + 1, file->lines.text.len - 1);
+    if (audit_ring_append(&file->rings[AUDIT_READS], &file->gathered, 0, false) < 0)
+        file->dropped += file->gathered.carried +
+                         count_lines(file->gathered.text.data + 1, file->gathered.text.len - 1);
+    begin_gathering(file);
 }
 
 /*
@@ -173,13 +178,13 @@ static int gather(struct audit_file *file, const struct authority_event *event)
     struct str line = str_slice(buf_view(&file->lines.text), 1, file->lines.text.len);
     int r;
 
-    if (line.len > GATHERED_BYTES - file->gathered.len)
+    if (line.len > GATHERED_BYTES - file->gathered.text.len)
         return ERR_BUSY;
-    r = buf_append_str(&file->gathered, line);
+    r = buf_append_str(&file->gathered.text, line);
     if (r < 0)
         return r;
     file->has_gathered_step |= event->operation != AUTHORITY_OP_CALL;
-    file->gathered_carried += file->lines.carried;
+    file->gathered.carried += file->lines.carried;
     file->lines.carried = 0;
     return 0;
 }
@@ -197,8 +202,8 @@ static int record_gathered(struct audit_file *file, const struct authority_event
     r = make_line(file, event);
     if (r < 0)
         return r;
-    return file->lines.text.len - 1 > GATHERED_BYTES ? append(file, AUDIT_READS, 0, false)
-                                                     : gather(file, event);
+    return file->lines.text.len > GATHERED_BYTES ? append(file, AUDIT_READS, 0, false)
+                                                 : gather(file, event);
 }
 
 /* ---- Floods ---- */
@@ -403,7 +408,7 @@ uint64_t audit_file_untold(struct audit_file *file)
     uint64_t untold;
 
     pthread_mutex_lock(&file->mutex);
-    untold = file->dropped + file->lines.carried + file->gathered_carried;
+    untold = file->dropped + file->lines.carried + file->gathered.carried;
     pthread_mutex_unlock(&file->mutex);
     return untold;
 }
@@ -416,7 +421,7 @@ static void close_all(struct audit_file *file)
     for (unsigned kind = 0; kind < AUDIT_KINDS; kind++)
         audit_ring_close(&file->rings[kind]);
     buf_done(&file->lines.text);
-    buf_done(&file->gathered);
+    buf_done(&file->gathered.text);
 }
 
 int audit_file_open(const struct audit_config *config, struct audit_file **out_file,
@@ -430,13 +435,15 @@ int audit_file_open(const struct audit_config *config, struct audit_file **out_f
     /* What follows is large, and writing to it costs each start a page fault per page. */
     memset(file, 0, offsetof(struct audit_file, flood.kinds));
     buf_init(&file->lines.text, LINE_BYTES);
-    buf_init(&file->gathered, GATHERED_BYTES);
+    buf_init(&file->gathered.text, GATHERED_BYTES);
     file->clock = config->clock != NULL ? config->clock : &clock_system;
     /* Buffering makes no sense if each record is synced. */
     file->gathers = config->gathers_reads && config->sync != AUDIT_SYNC_ALL;
     r = buf_reserve(&file->lines.text, LINE_BYTES);
     if (r == 0 && file->gathers)
-        r = buf_reserve(&file->gathered, GATHERED_BYTES);
+        r = buf_reserve(&file->gathered.text, GATHERED_BYTES);
+    if (r == 0 && file->gathers)
+        r = buf_append_char(&file->gathered.text, '\n');
     if (r < 0)
         err_set_plain(err, r);
     for (unsigned kind = 0; r == 0 && kind < AUDIT_KINDS; kind++)

@@ -371,17 +371,79 @@ static void put_count(struct json_writer *writer, struct str key, uint64_t count
     json_write_int(writer, count > INT64_MAX ? INT64_MAX : (int64_t)count);
 }
 
+#define LINE_START    "{\"timestamp\":\""
+#define OUTCOME_START ",\"outcome\":\""
+
+static bool is_same_place(struct str a, struct str b)
+{
+    return a.ptr == b.ptr && a.len == b.len;
+}
+
+/* Whether it is the success of that very operation: those have one number, and it keeps its texts.
+ */
+static bool is_its_success(const struct authority_event *event, const struct audit_intent *intent)
+{
+    const struct authority_event *begun = &intent->event;
+
+    return event->outcome == AUTHORITY_SUCCESS && intent->outcome_at > 0 &&
+           event->request_id == begun->request_id && event->subject == begun->subject &&
+           event->root == begun->root && event->operation == begun->operation &&
+           is_same_place(event->name, begun->name) &&
+           is_same_place(event->destination, begun->destination) && event->call == begun->call &&
+           event->policy_source == begun->policy_source && event->wrapper_count == 0 &&
+           event->reason == begun->reason && event->details.len == 0;
+}
+
+static int write_success(const struct audit_intent *intent, const char *timestamp, struct buf *out)
+{
+    const struct str success = str_from(authority_outcome_name(AUTHORITY_SUCCESS));
+    const size_t time_end = STR(LINE_START).len + AUDIT_TIMESTAMP_BYTES;
+    const size_t outcome_end =
+        intent->outcome_at + str_from(authority_outcome_name(AUTHORITY_INTENT)).len;
+    char *to;
+    int r = buf_reserve(out, intent->len + success.len);
+
+    if (r < 0)
+        return r;
+    to = out->data + out->len;
+    memcpy(to, intent->text, intent->outcome_at);
+    memcpy(to + STR(LINE_START).len, timestamp, time_end - STR(LINE_START).len);
+    to += intent->outcome_at;
+    memcpy(to, success.ptr, success.len);
+    to += success.len;
+    memcpy(to, intent->text + outcome_end, intent->len - outcome_end);
+    out->len = (size_t)(to - out->data) + intent->len - outcome_end;
+    return 0;
+}
+
+static void keep_intent(const struct authority_event *event, struct str line, size_t result_at,
+                        struct audit_intent *intent)
+{
+    intent->outcome_at = 0;
+    if (line.len > sizeof(intent->text) || event->wrapper_count > 0 || event->details.len > 0)
+        return;
+    memcpy(intent->text, line.ptr, line.len);
+    intent->len = line.len;
+    intent->event = *event;
+    intent->outcome_at = result_at + STR(OUTCOME_START).len;
+}
+
 int audit_write_record(const struct authority_event *event, const struct audit_extra *extra,
                        struct buf *out)
 {
+    const bool is_usual =
+        extra->intent != NULL && !extra->is_brief && extra->dropped == 0 && extra->more == 0;
     char timestamp[AUDIT_TIMESTAMP_BYTES];
     struct json_writer writer;
     bool is_cut = extra->is_brief;
     size_t start = out->len;
     size_t longest = longest_name(event);
+    size_t result_at;
     int r;
 
     audit_timestamp(event->wall_ms, timestamp);
+    if (is_usual && is_its_success(event, extra->intent))
+        return write_success(extra->intent, timestamp, out);
     json_writer_init(&writer, out);
     json_begin_object(&writer);
     json_made_key(&writer, KEY("timestamp"));
@@ -393,6 +455,7 @@ int audit_write_record(const struct authority_event *event, const struct audit_e
     json_write_str(&writer, str_from(authority_operation_name(event->operation)));
     put_name(&writer, &name_keys, event->name, longest, longest_end_of(event, extra), &is_cut);
     put_name(&writer, &destination_keys, event->destination, longest, 0, &is_cut);
+    result_at = json_writer_length(&writer) - start;
     put_result(&writer, event);
     if (!extra->is_brief)
         put_circumstances(&writer, event, &is_cut);
@@ -409,6 +472,8 @@ int audit_write_record(const struct authority_event *event, const struct audit_e
         return r;
     }
     assert(out->len - start <= AUDIT_MAX_RECORD_BYTES);
+    if (is_usual && event->outcome == AUTHORITY_INTENT && !is_cut)
+        keep_intent(event, str_slice(buf_view(out), start, out->len), result_at, extra->intent);
     return 0;
 }
 

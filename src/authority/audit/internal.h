@@ -51,9 +51,18 @@ struct audit_origin {
     char json[4 * 6 * AUDIT_TEXT_BYTES + 256]; /* an escape has six bytes */
 };
 
+/* The line of the last intent: that of its outcome differs in the time and the outcome alone. */
+struct audit_intent {
+    struct authority_event event; /* what it points to may be gone */
+    size_t outcome_at;            /* in the text; 0: nothing is known */
+    size_t len;
+    char text[1024]; /* longer lines are seldom */
+};
+
 /* What a line contains besides its event. */
 struct audit_extra {
     struct audit_origin *origin; /* makes the next line quicker; or NULL */
+    struct audit_intent *intent; /* the same */
     uint64_t dropped;            /* number of records before it that could not be written */
     uint64_t more;               /* number of similar ones written to the other ring */
     /*

@@ -603,6 +603,27 @@ static void a_thousand_waiting_reads_are_all_written(void **state)
     assert_int_equal(found.skipped, 0);
 }
 
+static void record_as_formatted(struct audit_file *file, const struct authority_event *event,
+                                struct buf *expected)
+{
+    assert_int_equal(audit_file_record(file, event), 0);
+    assert_int_equal(audit_format(event, expected), 0);
+    assert_int_equal(buf_append_char(expected, '\n'), 0);
+}
+
+static void expect_content(const struct buf *expected)
+{
+    static char got[1 << 20];
+    int fd = openat(scene_fd, "audit.jsonl", O_RDONLY | O_CLOEXEC);
+    ssize_t len;
+
+    assert_true(fd >= 0);
+    len = read(fd, got, sizeof(got));
+    close(fd);
+    assert_int_equal(len, expected->len);
+    assert_memory_equal(got, expected->data, expected->len);
+}
+
 /* What lines of one origin share is made once: each line is still that of its own event. */
 static void each_line_tells_its_own_origin(void **state)
 {
@@ -624,11 +645,8 @@ static void each_line_tells_its_own_origin(void **state)
         {.kind = AUTHORITY_WORKSPACE, .id = "ws", .display_name = much},
     };
     cleanup_buf struct buf expected = BUF_INIT(1 << 20);
-    static char got[1 << 18];
     struct audit_file *file = scene_open(&config);
     uint64_t id = 0;
-    ssize_t len;
-    int fd;
 
     (void)state;
     memset(much, 'x', sizeof(much) - 1);
@@ -639,21 +657,60 @@ static void each_line_tells_its_own_origin(void **state)
         event.subject = &subjects[i / 2 % array_size(subjects)];
         event.root = &roots[i / 2 / array_size(subjects) % array_size(roots)];
         event.operation = AUTHORITY_OP_REQUEST_ROOT;
-        assert_int_equal(audit_file_record(file, &event), 0);
-        assert_int_equal(audit_format(&event, &expected), 0);
-        assert_int_equal(buf_append_char(&expected, '\n'), 0);
+        record_as_formatted(file, &event, &expected);
     }
     audit_file_close(file);
-    fd = openat(scene_fd, "audit.jsonl", O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    len = read(fd, got, sizeof(got));
-    close(fd);
-    assert_int_equal(len, expected.len);
-    assert_memory_equal(got, expected.data, expected.len);
+    expect_content(&expected);
+}
+
+/* The line of a success is made from its intent's, and must be what it would be without. */
+static void each_outcome_tells_what_is_true_of_it(void **state)
+{
+    static const struct authority_call calls[] = {{.tool = "write_file", .id = 7},
+                                                  {.tool = "edit_file", .id = 8}};
+    static char long_name[2000];
+    cleanup_buf struct buf expected = BUF_INIT(1 << 20);
+    struct audit_file *file = scene_open(&config);
+
+    (void)state;
+    memset(long_name, 'x', sizeof(long_name));
+    for (uint64_t id = 1; id <= 400; id++) {
+        struct authority_event event = scene_event(id, AUTHORITY_INTENT);
+        struct authority_event other;
+
+        event.call = id % 3 > 0 ? &calls[id % 3 - 1] : NULL;
+        event.reason = id % 5 > 0 ? "outcome\":\"intent" : NULL;
+        event.name = id % 7 > 0 ? STR("\",\"outcome\":\"intent\"") : STR("a");
+        if (id % 11 == 0)
+            event.name = (struct str){long_name, id};
+        if (id % 13 == 0)
+            event.name = (struct str){long_name, sizeof(long_name)};
+        other = event;
+        other.request_id += 1000;
+        record_as_formatted(file, &event, &expected);
+        if (id % 2 > 0)
+            record_as_formatted(file, &other, &expected);
+        event.outcome = other.outcome = AUTHORITY_SUCCESS;
+        event.wall_ms += (int64_t)id * 1000;
+        if (id % 8 == 0)
+            event.wrapper_ids[event.wrapper_count++] = "hook";
+        else if (id % 8 == 2)
+            event.call = &calls[0];
+        else if (id % 8 == 4)
+            event.policy_source = "policy";
+        else if (id % 8 == 6)
+            event.destination = STR("elsewhere");
+        record_as_formatted(file, &event, &expected);
+        if (id % 2 > 0)
+            record_as_formatted(file, &other, &expected);
+    }
+    audit_file_close(file);
+    expect_content(&expected);
 }
 
 TEST_MAIN(file_test(records_are_appended_also_by_the_next_process),
-          file_test(each_line_tells_its_own_origin), file_test(the_files_are_private),
+          file_test(each_line_tells_its_own_origin),
+          file_test(each_outcome_tells_what_is_true_of_it), file_test(the_files_are_private),
           file_test(planted_links_are_refused_and_their_targets_untouched),
           file_test(what_is_no_file_of_ours_is_refused), file_test(another_owners_file_is_refused),
           file_test(a_link_planted_later_stops_changes),
