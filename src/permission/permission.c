@@ -20,6 +20,7 @@ struct permission {
     const struct clock *clock;
     size_t protected_count;
     char *protected_dirs[PERMISSION_MAX_PROTECTED_DIRS]; /* in form, with the slash in front */
+    struct str protected_names[PERMISSION_MAX_PROTECTED_DIRS]; /* the same without that */
 
     /* Workers decide while the loop changes these. Held for a few steps, never while rules are
      * looked up. */
@@ -51,6 +52,8 @@ static int copy_protected(struct permission *permission, const char *const *dirs
             permission->protected_dirs[permission->protected_count] = NULL;
             return err_set_plain(err, ERR_NO_MEMORY);
         }
+        permission->protected_names[permission->protected_count] =
+            (struct str){permission->protected_dirs[permission->protected_count] + 1, below.len};
         permission->protected_count++;
     }
     return 0;
@@ -244,12 +247,6 @@ static void form(struct str path, struct formed *out_formed)
     out_formed->is_path = form_path(path, false, &out_formed->room, &out_formed->below);
 }
 
-/* By whole components. */
-static bool is_within(const struct formed *path, const char *dir)
-{
-    return path->is_path && path_is_within(path->below, str_from(dir + 1));
-}
-
 const char *permission_protection(const struct permission_moment *moment,
                                   const struct permission_subject *subject)
 {
@@ -270,10 +267,12 @@ const char *permission_protection(const struct permission_moment *moment,
     if (is_file(subject) && !str_eq(subject->given, subject->resolved))
         form(subject->resolved, &second);
     for (size_t i = 0; i < permission->protected_count; i++) {
-        const char *dir = permission->protected_dirs[i];
+        struct str dir = permission->protected_names[i];
 
-        if (is_within(&first, dir) || is_within(&second, dir))
-            return dir;
+        /* By whole components. */
+        if ((first.is_path && path_is_within(first.below, dir)) ||
+            (second.is_path && path_is_within(second.below, dir)))
+            return permission->protected_dirs[i];
     }
     return NULL;
 }
