@@ -27,18 +27,30 @@ struct rule {
     const char *nothing; /* the last line begins with this if there is no text; or NULL */
 };
 
+enum { RULES_FOR_TEXT = 6 }; /* TEXT, MATCHES and FILES: they come first */
+
 /* Members that are not listed are notes. */
 static const struct rule rules[] = {
-    {STR_LITERAL("content"), TEXT, "empty"},    {STR_LITERAL("diff"), TEXT, "no difference"},
-    {STR_LITERAL("output"), TEXT, "no output"}, {STR_LITERAL("stdout"), TEXT, "no output"},
-    {STR_LITERAL("stderr"), STDERR, NULL},      {STR_LITERAL("matches"), MATCHES, "no matches"},
-    {STR_LITERAL("files"), FILES, NULL},        {STR_LITERAL("path"), ECHO, NULL},
-    {STR_LITERAL("name"), ECHO, NULL},          {STR_LITERAL("query"), ECHO, NULL},
-    {STR_LITERAL("pattern"), ECHO, NULL},       {STR_LITERAL("jobId"), ECHO, NULL},
-    {STR_LITERAL("truncated"), FLAG, NULL},     {STR_LITERAL("totalIsMinimum"), FLAG, NULL},
-    {STR_LITERAL("dryRun"), FLAG, NULL},        {STR_LITERAL("hasMore"), FLAG, NULL},
-    {STR_LITERAL("timedOut"), FLAG, NULL},      {STR_LITERAL("totalLines"), QUIET, NULL},
-    {STR_LITERAL("totalMatches"), QUIET, NULL}, {STR_LITERAL("replacements"), QUIET, NULL},
+    {STR_LITERAL("content"), TEXT, "empty"},
+    {STR_LITERAL("diff"), TEXT, "no difference"},
+    {STR_LITERAL("output"), TEXT, "no output"},
+    {STR_LITERAL("stdout"), TEXT, "no output"},
+    {STR_LITERAL("matches"), MATCHES, "no matches"},
+    {STR_LITERAL("files"), FILES, NULL},
+    {STR_LITERAL("stderr"), STDERR, NULL},
+    {STR_LITERAL("path"), ECHO, NULL},
+    {STR_LITERAL("name"), ECHO, NULL},
+    {STR_LITERAL("query"), ECHO, NULL},
+    {STR_LITERAL("pattern"), ECHO, NULL},
+    {STR_LITERAL("jobId"), ECHO, NULL},
+    {STR_LITERAL("truncated"), FLAG, NULL},
+    {STR_LITERAL("totalIsMinimum"), FLAG, NULL},
+    {STR_LITERAL("dryRun"), FLAG, NULL},
+    {STR_LITERAL("hasMore"), FLAG, NULL},
+    {STR_LITERAL("timedOut"), FLAG, NULL},
+    {STR_LITERAL("totalLines"), QUIET, NULL},
+    {STR_LITERAL("totalMatches"), QUIET, NULL},
+    {STR_LITERAL("replacements"), QUIET, NULL},
     {STR_LITERAL("exitCode"), STATUS, NULL},
 };
 
@@ -330,9 +342,8 @@ static bool is_text(const struct json_value *key)
 
 static bool begins_with_text(struct str rest)
 {
-    for (size_t i = 0; i < array_size(rules); i++)
-        if ((rules[i].kind == TEXT || rules[i].kind == MATCHES || rules[i].kind == FILES) &&
-            rest.ptr[0] == rules[i].name.ptr[0] && str_starts_with(rest, rules[i].name))
+    for (size_t i = 0; i < RULES_FOR_TEXT; i++)
+        if (rest.ptr[0] == rules[i].name.ptr[0] && str_starts_with(rest, rules[i].name))
             return true;
     return false;
 }
