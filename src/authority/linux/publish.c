@@ -418,9 +418,12 @@ static int tell_after(const struct backend_stage *stage)
     struct stat about;
     int r = linux_look(stage->fd, &about);
 
-    if (r == 0)
-        linux_fill_stat(&about, &stage->exchange->after);
-    return r;
+    if (r < 0)
+        return r;
+    /* Somebody may have appended to it by now, which must be seen as a change of what we wrote. */
+    about.st_size = (off_t)stage->written;
+    linux_fill_stat(&about, &stage->exchange->after);
+    return 0;
 }
 
 /* Others may use the file from here on: nobody waits for the disk. */

@@ -17,6 +17,7 @@ static struct {
     /* Called before exchange number `at`, from 0 on, and before each one after it. */
     void (*meanwhile)(struct world *world, unsigned number);
     void (*on_write)(struct world *world);
+    void (*on_renamed)(struct world *world);
     unsigned exchanges;
     bool has_no_exchange;
     unsigned renames_left; /* until one fails; 0: none does */
@@ -46,6 +47,8 @@ int renameat2(int oldfd, const char *old, int newfd, const char *new, unsigned f
     scene.exchanges += flags == RENAME_EXCHANGE;
     step();
     r = (int)syscall(SYS_renameat2, oldfd, old, newfd, new, flags);
+    if (flags == 0 && scene.on_renamed != NULL)
+        scene.on_renamed(scene.world);
     step();
     return r;
 }
@@ -348,6 +351,37 @@ static void what_is_appended_is_in_the_file_that_has_the_name(void **state)
     assert_content(world, WORLD_ROOT, "a", "saved more");
 }
 
+static void append_to_a(struct world *world)
+{
+    int fd = openat(world->fds[WORLD_ROOT], "a", O_WRONLY | O_APPEND | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(syscall(SYS_write, fd, " and more", 9), 9);
+    close(fd);
+}
+
+static void what_is_appended_at_once_is_not_told_as_ours(void **state)
+{
+    struct world *world = *state;
+    struct authority_exchange exchange = {.content = NULL};
+    struct authority_stat now;
+
+    put(world, "a", "old a");
+    scene.on_renamed = append_to_a;
+    assert_int_equal(authority_write_bytes(world->scope, STR("a"), STR("new a"),
+                                           &(struct authority_write_options){
+                                               .create = AUTHORITY_REPLACE_OLD,
+                                               .exchange = &exchange,
+                                           },
+                                           NULL),
+                     0);
+    scene.on_renamed = NULL;
+    assert_content(world, WORLD_ROOT, "a", "new a and more");
+    assert_int_equal(authority_stat(world->scope, STR("a"), &now, NULL), 0);
+    assert_int_equal(exchange.after.inode, now.inode);
+    assert_int_equal(exchange.after.size, 5);
+}
+
 /* ---- kill -9 ---- */
 
 static void replace_and_die(struct world *world)
@@ -440,6 +474,7 @@ int main(void)
         SCENE(without_exchanges_files_are_replaced_too),
         SCENE(without_exchanges_the_files_before_one_that_fails_come_back),
         SCENE(what_is_appended_is_in_the_file_that_has_the_name),
+        SCENE(what_is_appended_at_once_is_not_told_as_ours),
         SCENE(killed_at_any_step_it_has_replaced_all_or_none),
         SCENE(killed_before_it_gives_back_a_save_the_next_start_does),
     };
