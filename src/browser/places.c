@@ -85,6 +85,20 @@ void place_prefix(struct browser_task *call, struct place *place, char out_prefi
         snprintf(out_prefix, 24, "f%lld", (long long)place->number);
 }
 
+/* Of "[ref=e7]", as it stands in a snapshot: "e7". */
+static struct str bare_ref(struct str text)
+{
+    struct str ref = str_trim(text);
+
+    if (ref.len < 6 || !str_starts_with(ref, STR("[ref=")) || !str_ends_with(ref, STR("]")))
+        return ref;
+    ref = str_slice(ref, 5, ref.len - 6);
+    if (ref.len >= 2 && (ref.ptr[0] == '"' || ref.ptr[0] == '\'') &&
+        ref.ptr[ref.len - 1] == ref.ptr[0])
+        ref = str_slice(ref, 1, ref.len - 2);
+    return ref;
+}
+
 /* "f2e7" is of the document 2, "e7" of the first one. */
 static int64_t number_of_ref(struct str ref)
 {
@@ -167,15 +181,15 @@ static int place_of_selector(struct browser_task *call, struct str selector,
         }
     }
     /* A ref that was given as a selector; if it is none of them, the script says so. */
-    if (is_ref(selector))
-        (void)place_of_ref(call, selector, out_place, NULL);
+    if (is_ref(bare_ref(selector)))
+        (void)place_of_ref(call, bare_ref(selector), out_place, NULL);
     return 0;
 }
 
 int place_of_target(struct browser_task *call, const struct json_value *target,
                     struct place *out_place, struct err *err)
 {
-    struct str ref = text_of(target, "ref");
+    struct str ref = bare_ref(text_of(target, "ref"));
 
     if (ref.len > 0)
         return place_of_ref(call, ref, out_place, err);

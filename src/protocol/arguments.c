@@ -127,6 +127,26 @@ static bool is_plain(const struct table *table, const struct json_value *object)
     return true;
 }
 
+/* An object that is meant by this text: of the members that name a thing, the selector takes any.
+ */
+static const struct json_value *object_of_text(struct arena *arena,
+                                               const struct catalog_argument *argument,
+                                               const struct json_value *text)
+{
+    const struct table members = {argument->items, argument->item_count};
+    const struct catalog_argument *selector = find_exactly(&members, STR("selector"));
+    struct json_value *object =
+        selector != NULL ? arena_alloc_array(arena, 3, sizeof(*object)) : NULL;
+
+    if (object == NULL)
+        return text;
+    object[0] = (struct json_value){.type = JSON_OBJECT, .size = 1, .span = 3};
+    object[1] = (struct json_value){
+        .type = JSON_STRING, .size = (uint32_t)selector->name.len, .text = selector->name.ptr};
+    object[2] = *text;
+    return object;
+}
+
 /* Sets *out_value to NULL if the argument counts as missing. */
 static int convert(struct arena *arena, const struct catalog_argument *argument,
                    const struct json_value *value, struct json_value *room,
@@ -158,6 +178,9 @@ static int convert(struct arena *arena, const struct catalog_argument *argument,
         if (r == 0)
             *out_value = list;
         return r == ERR_NO_MEMORY || r == ERR_TOO_LARGE ? r : 0;
+    } else if (argument->type == CATALOG_OBJECT && text.len > 0) {
+        *out_value = object_of_text(arena, argument, value);
+        return arena->error;
     } else if (argument->type == CATALOG_ARRAY && argument->item_count == 0) {
         struct json_value *one = arena_alloc_array(arena, 2, sizeof(*one));
 

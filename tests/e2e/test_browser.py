@@ -274,10 +274,12 @@ class Pages(InBrowser):
         self.go(server, "forms.html")
         name = {"selector": "#name"}
         for tool, arguments, words in (
-                ("browser_click", {"element": "e12"}, "element must be an object"),
+                ("browser_click", {"element": "e999"}, "Unknown element ref"),
+                ("browser_click", {"element": "no such button"}, "no element matches"),
+                ("browser_click", {"element": 12}, "element must be an object"),
                 ("browser_click", {"element": {"ref": 12}}, "element.ref must be a string"),
                 ("browser_click", {"element": {"ref": "#name"}}, "'#name' is no ref"),
-                ("browser_click", {"element": {"ref": "[ref=e1]"}}, "is no ref"),
+                ("browser_click", {"element": {"ref": "[ref=f1]"}}, "is no ref"),
                 ("browser_click", {"element": {"ref": "f1"}}, "is no ref"),
                 ("browser_click", {"element": {"ref": "e999"}}, "Unknown element ref"),
                 ("browser_tab_focus", {}, "pageId is required"),
@@ -428,8 +430,10 @@ class Pages(InBrowser):
         buttons = [line for line in seen.splitlines() if "Inner button" in line]
         self.assertEqual(len(buttons), 3, seen)
         self.assertIn("Deep button", seen)
-        for line in buttons:
-            self.ok(server, "browser_click", element=ref_of(line, "Inner button"))
+        # However the ref is written.
+        for line, form in zip(buttons, ({"element": {"ref": "[ref={}]"}}, {"element": {"selector": "[ref={}]"}}, {"element": "{}"})):
+            ref = ref_of(line, "Inner button")["ref"]
+            self.ok(server, "browser_click", **json.loads(json.dumps(form).replace("{}", ref)))
         seen = self.ok(server, "browser_snapshot")["snapshot"]
         self.assertEqual(seen.count('button "Clicked"'), 3, seen)
         self.ok(server, "browser_click", element=ref_of(seen, "Deep button"))

@@ -146,8 +146,8 @@ function selectAll(selector) {
 
 // ---- Targets ----
 
-// Nothing has such a tag or attribute, so it is meant as a ref.
-const REF_AS_SELECTOR = /^(?:\[ref=["']?)?((?:f\d+)?e\d+)(?:["']?\])?$/;
+// As it stands in a snapshot. Nothing has such a tag or attribute, so as a selector it is meant as a ref, too.
+const WRITTEN_REF = /^(?:\[ref=["']?)?((?:f\d+)?e\d+)(?:["']?\])?$/;
 
 function findTarget(target, { first = false } = {}) {
   if (target instanceof Element) {
@@ -155,9 +155,9 @@ function findTarget(target, { first = false } = {}) {
     return target;
   }
   if (typeof target !== "object" || target === null) throw new Failure("badArgument", "target must have a ref or a selector");
-  if (typeof target.ref === "string") return elementOfRef(target.ref);
+  if (typeof target.ref === "string") return elementOfRef(WRITTEN_REF.exec(target.ref.trim())?.[1] ?? target.ref);
   const found = selectAll(target.selector);
-  const ref = found.length === 0 ? REF_AS_SELECTOR.exec(target.selector.trim()) : null;
+  const ref = found.length === 0 ? WRITTEN_REF.exec(target.selector.trim()) : null;
   if (ref !== null) return elementOfRef(ref[1]);
   if (found.length === 0) throw new Failure("notFound", `no element matches ${quote(target.selector, 200)}`);
   if (found.length === 1) return found[0];

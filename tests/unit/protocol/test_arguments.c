@@ -110,6 +110,18 @@ static void members_may_stand_beside_their_object(void **state)
                    "fields[0].ref", "fields[0].ref: unknown; the arguments are element, value");
 }
 
+static void a_text_may_stand_for_an_element(void **state)
+{
+    (void)state;
+    assert_becomes(TOOL_BROWSER_CLICK, "{\"element\":\"e12\",\"button\":\"left\"}",
+                   "{\"element\":{\"selector\":\"e12\"},\"button\":\"left\"}");
+    assert_becomes(TOOL_BROWSER_DRAG, "{\"from\":\"e1\",\"to\":{\"ref\":\"e2\"}}",
+                   "{\"from\":{\"selector\":\"e1\"},\"to\":{\"ref\":\"e2\"}}");
+    assert_becomes(TOOL_BROWSER_FILL_FORM, "{\"fields\":[{\"element\":\"#a\",\"value\":\"x\"}]}",
+                   "{\"fields\":[{\"element\":{\"selector\":\"#a\"},\"value\":\"x\"}]}");
+    assert_becomes(TOOL_BROWSER_CLICK, "{\"element\":7}", NULL);
+}
+
 static void what_is_as_described_stays(void **state)
 {
     (void)state;
@@ -227,6 +239,7 @@ static void two_values_of_one_argument_are_refused(void **state)
 TEST_MAIN(cmocka_unit_test(a_list_may_stand_for_several_arguments),
           cmocka_unit_test(a_boolean_may_stand_for_a_value),
           cmocka_unit_test(members_may_stand_beside_their_object),
+          cmocka_unit_test(a_text_may_stand_for_an_element),
           cmocka_unit_test(what_is_as_described_stays),
           cmocka_unit_test(other_names_are_understood),
           cmocka_unit_test(text_becomes_numbers_booleans_and_lists),
