@@ -409,7 +409,9 @@ int script_end(struct browser_task *call, struct cdp_command *command, int64_t m
 /* What a script evaluated to; NULL: nothing. */
 const struct json_value *value_of(const struct cdp_answer *answer);
 bool is_function(const struct cdp_answer *answer); /* of a script that only made one */
-int say_function(struct err *err);
+/* Instead of a function, its result: what other tools make of a script like () => document.title.
+ */
+int call_function(struct browser_task *call, struct cdp_answer *answer, struct err *err);
 
 /* Adds a member to the result: `"name": value`. */
 int result_add(struct browser_task *call, const char *name, const char *pattern, ...);

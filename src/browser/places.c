@@ -211,10 +211,14 @@ bool is_function(const struct cdp_answer *answer)
     return str_eq(text_of(json_get(answer->result, STR("result")), "type"), STR("function"));
 }
 
-int say_function(struct err *err)
+int call_function(struct browser_task *call, struct cdp_answer *answer, struct err *err)
 {
-    return err_set(err, ERR_TOOL_FAILED,
-                   "The script only makes a function\nCall it, as in (() => document.title)()");
+    cdp_answer_done(answer);
+    /* $_ is the last result of this group: of several statements, the last may make the function.
+     */
+    return ask(call, call->page->session, "Runtime.evaluate", answer, err,
+               "{\"expression\":\"$_()\",\"includeCommandLineAPI\":true,\"awaitPromise\":true,"
+               "\"returnByValue\":true,\"userGesture\":true,\"objectGroup\":\"console\"}");
 }
 
 static int explain_exception(const struct json_value *details, struct err *err)

@@ -585,13 +585,15 @@ static int wait_for_predicate(struct browser_task *call, struct str predicate, i
         cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
         bool holds = false;
         int r = ask(call, call->page->session, "Runtime.evaluate", &answer, err,
-                    "{\"expression\":%s,\"awaitPromise\":true,\"returnByValue\":true}", predicate);
+                    "{\"expression\":%s,\"awaitPromise\":true,\"returnByValue\":true,"
+                    "\"objectGroup\":\"console\"}",
+                    predicate);
         int64_t next = monitor_now_ms() + LOOK_MS;
 
+        if (r == 0 && is_function(&answer))
+            r = call_function(call, &answer, err);
         if (r == ERR_CONNECTION_LOST || r == ERR_CANCELLED)
             return r;
-        if (r == 0 && is_function(&answer))
-            return say_function(err);
         thrown[0] = '\0';
         if (r == 0 && json_get(answer.result, STR("exceptionDetails")) != NULL) {
             struct str words = text_of(json_get(answer.result, STR("result")), "description");

@@ -483,6 +483,8 @@ int tool_evaluate(struct browser_task *call, struct err *err)
         if (is_late)
             r = evaluate_late(call, code, &answer, err);
     }
+    if (r == 0 && is_function(&answer))
+        r = call_function(call, &answer, err);
     if (r == ERR_CANCELLED && call->page->dialog.is_open)
         return add_outcome(call, &mark, false, err);
     if (r == ERR_TOOL_FAILED && is_about_values(err))
@@ -500,8 +502,6 @@ int tool_evaluate(struct browser_task *call, struct err *err)
                        STR_ARG(words.len > 0 ? words : text_of(details, "text")));
     }
     result = json_get(answer.result, STR("result"));
-    if (is_function(&answer))
-        return say_function(err);
     value = value_of(&answer);
     if (value == NULL && text_of(result, "unserializableValue").len > 0)
         return result_add(call, "result", "%s", text_of(result, "unserializableValue"));

@@ -292,10 +292,8 @@ class Pages(InBrowser):
                 ("browser_navigate", {"url": "localhost:3000/a"}, "http://"),
                 ("browser_mouse_click_xy", {"x": 5000, "y": 5}, "outside of the viewport, which has 1280 x"),
                 ("browser_mouse_click_xy", {"x": 5, "y": -1}, "outside of the viewport"),
-                ("browser_evaluate", {"script": "() => document.title"}, "Call it"),
                 ("browser_evaluate", {"script": "window"}, "Return the properties"),
                 ("browser_wait", {}, "nothing to wait for"),
-                ("browser_wait", {"predicate": "() => true"}, "Call it"),
                 ("browser_wait", {"predicate": "gone.away", "timeoutMs": 50}, "throws ReferenceError: gone is not defined"),
                 ("browser_wait", {"url": "elsewhere", "timeoutMs": 50}, "* in it is anything")):
             self.assertIn(words, self.fails(server, tool, **arguments), (tool, arguments))
@@ -329,6 +327,14 @@ class Pages(InBrowser):
         self.assertIn("map", self.ok(server, "browser_evaluate", script="new Map([[1, 2]])")["note"])
         for script, value in (("({})", {}), ("[{}]", [{}]), ("[]", []), ("({a: {}})", {"a": {}}), ("null", None)):
             self.assertEqual(self.ok(server, "browser_evaluate", script=script), {"result": value})
+        for script, value in (("() => document.title + location.hash", self.ok(server, "browser_evaluate", script="document.title")["result"]),
+                              ("async () => [1, await 2]", [1, 2]), ("function () { return 3 };", None), ("const f = () => 4; f", 4),
+                              ("() => { const x = await1; }", None), ("await 5; () => 6", 6)):
+            if value is not None:
+                self.assertEqual(self.ok(server, "browser_evaluate", script=script), {"result": value}, script)
+        self.assertIn("await1 is not defined", self.fails(server, "browser_evaluate", script="() => { const x = await1; }"))
+        self.ok(server, "browser_wait", predicate="() => document.title.length > 0", timeoutMs=2000)
+        self.assertIn("Timed out", self.fails(server, "browser_wait", predicate="() => false", timeoutMs=300))
         # As in the console, also once more.
         for number in (1, 2):
             self.assertEqual(self.text(server, f"const one = await Promise.resolve({number}); one + 1"), number + 1)
