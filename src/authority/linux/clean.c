@@ -39,7 +39,8 @@ static void let_age(struct cleaning *cleaning, const struct stat *about)
     struct timespec now = {0};
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    if (!is_later(about->st_ctim, cleaning->aged) || now.tv_sec > about->st_ctim.tv_sec + NEW_SECONDS)
+    if (!is_later(about->st_ctim, cleaning->aged) ||
+        now.tv_sec > about->st_ctim.tv_sec + NEW_SECONDS)
         return;
     nanosleep(&pause, NULL);
     /* A file system may have a clock of its own. */

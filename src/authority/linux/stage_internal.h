@@ -40,9 +40,9 @@ struct backend_stage {
 int linux_stage_take_name(struct backend_stage *stage);
 void linux_stage_forget_name(struct backend_stage *stage);
 /*
- * Says that the owner of a file with a temporary name lives, and makes whoever finds it in place too
- * early wait. A file that is written at once and renamed has its temporary name for microseconds, and
- * goes without: see clean.c. Call it before whatever takes longer.
+ * Says that the owner of a file with a temporary name lives, and makes whoever finds it in place
+ * too early wait. A file that is written at once and renamed has its temporary name for
+ * microseconds, and goes without: see clean.c. Call it before whatever takes longer.
  */
 void linux_stage_lock(struct backend_stage *stage);
 /* Creates it under a name of its own, with a mode that gives nobody more than the old file's. */
