@@ -374,24 +374,71 @@ static void put_count(struct json_writer *writer, struct str key, uint64_t count
 #define LINE_START    "{\"timestamp\":\""
 #define OUTCOME_START ",\"outcome\":\""
 
-static bool is_same_place(struct str a, struct str b)
+struct facts {
+    char *room;
+    size_t len;
+    bool is_full;
+};
+
+static void add_fact(struct facts *facts, const void *bytes, size_t len)
 {
-    return a.ptr == b.ptr && a.len == b.len;
+    facts->is_full |= len > AUDIT_FACTS_BYTES - facts->len;
+    if (facts->is_full || len == 0)
+        return;
+    memcpy(facts->room + facts->len, bytes, len);
+    facts->len += len;
 }
 
-/* Whether it is the success of that very operation: those have one number, and it keeps its texts.
- */
+static void add_name(struct facts *facts, struct str name)
+{
+    add_fact(facts, &name.len, sizeof(name.len));
+    add_fact(facts, name.ptr, name.len);
+}
+
+/* NULL is no text, and "" is one. */
+static void add_text(struct facts *facts, const char *text)
+{
+    const bool is_there = text != NULL;
+
+    add_fact(facts, &is_there, sizeof(is_there));
+    if (is_there)
+        add_fact(facts, text, strlen(text) + 1);
+}
+
+/* All that the line tells besides the time and the outcome; 0 if there is too much of it. */
+static size_t list_facts(const struct authority_event *event, char room[AUDIT_FACTS_BYTES])
+{
+    static const struct authority_call none;
+    const struct authority_call *call = event->call != NULL ? event->call : &none;
+    const uint64_t numbers[] = {event->request_id, call->id, (uint64_t)event->operation,
+                                (uint64_t)event->subject->type, (uint64_t)event->root->kind};
+    struct facts facts = {.room = room};
+
+    add_fact(&facts, numbers, sizeof(numbers));
+    add_name(&facts, event->name);
+    add_name(&facts, event->destination);
+    add_text(&facts, event->subject->id);
+    add_text(&facts, event->subject->run_id);
+    add_text(&facts, event->root->id);
+    add_text(&facts, event->root->display_name);
+    add_text(&facts, call->tool);
+    add_text(&facts, call->decision);
+    add_text(&facts, call->client);
+    add_text(&facts, event->policy_source);
+    add_text(&facts, event->reason);
+    return facts.is_full ? 0 : facts.len;
+}
+
+/* Whether the line would tell the same of it as of the intent. */
 static bool is_its_success(const struct authority_event *event, const struct audit_intent *intent)
 {
-    const struct authority_event *begun = &intent->event;
+    __attribute__((uninitialized)) char facts[AUDIT_FACTS_BYTES];
 
-    return event->outcome == AUTHORITY_SUCCESS && intent->outcome_at > 0 &&
-           event->request_id == begun->request_id && event->subject == begun->subject &&
-           event->root == begun->root && event->operation == begun->operation &&
-           is_same_place(event->name, begun->name) &&
-           is_same_place(event->destination, begun->destination) && event->call == begun->call &&
-           event->policy_source == begun->policy_source && event->wrapper_count == 0 &&
-           event->reason == begun->reason && event->details.len == 0;
+    return event->outcome == AUTHORITY_SUCCESS && intent->outcome_at > 0 && event->error == 0 &&
+           event->wrapper_count == 0 && event->details.len == 0 &&
+           operation_is_mutation(event->operation) &&
+           list_facts(event, facts) == intent->facts_len &&
+           memcmp(facts, intent->facts, intent->facts_len) == 0;
 }
 
 static int write_success(const struct audit_intent *intent, const char *timestamp, struct buf *out)
@@ -420,11 +467,14 @@ static void keep_intent(const struct authority_event *event, struct str line, si
                         struct audit_intent *intent)
 {
     intent->outcome_at = 0;
-    if (line.len > sizeof(intent->text) || event->wrapper_count > 0 || event->details.len > 0)
+    if (line.len > sizeof(intent->text) || event->error != 0 || event->wrapper_count > 0 ||
+        event->details.len > 0)
+        return;
+    intent->facts_len = list_facts(event, intent->facts);
+    if (intent->facts_len == 0)
         return;
     memcpy(intent->text, line.ptr, line.len);
     intent->len = line.len;
-    intent->event = *event;
     intent->outcome_at = result_at + STR(OUTCOME_START).len;
 }
 

@@ -51,12 +51,16 @@ struct audit_origin {
     char json[4 * 6 * AUDIT_TEXT_BYTES + 256]; /* an escape has six bytes */
 };
 
+enum { AUDIT_FACTS_BYTES = 1024 };
+
 /* The line of the last intent: that of its outcome differs in the time and the outcome alone. */
 struct audit_intent {
-    struct authority_event event; /* what it points to may be gone */
-    size_t outcome_at;            /* in the text; 0: nothing is known */
+    size_t outcome_at; /* in the text; 0: nothing is known */
     size_t len;
+    size_t facts_len;
     char text[1024]; /* longer lines are seldom */
+    /* What the line tells. Compared whole: hosts may have other words in the same place then. */
+    char facts[AUDIT_FACTS_BYTES];
 };
 
 /* What a line contains besides its event. */

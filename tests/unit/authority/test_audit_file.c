@@ -708,9 +708,68 @@ static void each_outcome_tells_what_is_true_of_it(void **state)
     expect_content(&expected);
 }
 
+/* A host may note intent and success from the same room, with other words. */
+static void an_outcome_with_other_words_in_the_same_place_tells_those(void **state)
+{
+    enum { WORDS = 10 };
+    cleanup_buf struct buf expected = BUF_INIT(1 << 20);
+    struct audit_file *file = scene_open(&config);
+
+    (void)state;
+    for (unsigned changed = 0; changed <= WORDS; changed++) {
+        char words[WORDS][8] = {"one", "two",   "three", "four", "five",
+                                "six", "seven", "eight", "nine", "ten"};
+        const struct authority_subject subject = {.type = AUTHORITY_CORE, .id = words[0]};
+        const struct authority_root root = {
+            .kind = AUTHORITY_WORKSPACE, .id = words[1], .display_name = words[2]};
+        struct authority_call call = {
+            .tool = words[3], .decision = words[4], .id = 1, .client = words[9]};
+        struct authority_event event = scene_event(changed + 1, AUTHORITY_INTENT);
+
+        event.subject = &subject;
+        event.root = &root;
+        event.call = &call;
+        event.name = (struct str){words[5], 3};
+        event.destination = (struct str){words[6], 5};
+        event.reason = words[7];
+        event.policy_source = words[8];
+        record_as_formatted(file, &event, &expected);
+        event.outcome = AUTHORITY_SUCCESS;
+        if (changed < WORDS)
+            words[changed][0] = 'X';
+        else
+            call.id = 2;
+        record_as_formatted(file, &event, &expected);
+    }
+    audit_file_close(file);
+    expect_content(&expected);
+}
+
+/* Of what changes nothing only an intent, which a host may note, has a long name. */
+static void the_success_of_a_read_with_an_intent_has_a_short_name(void **state)
+{
+    static char name[AUDIT_KEPT_NAME_BYTES + 1];
+    cleanup_buf struct buf expected = BUF_INIT(1 << 16);
+    struct audit_file *file = scene_open(&config);
+    struct authority_event event = scene_event(1, AUTHORITY_INTENT);
+
+    (void)state;
+    memset(name, 'x', sizeof(name));
+    event.operation = AUTHORITY_OP_REQUEST_ROOT;
+    event.name = (struct str){name, sizeof(name)};
+    record_as_formatted(file, &event, &expected);
+    event.outcome = AUTHORITY_SUCCESS;
+    record_as_formatted(file, &event, &expected);
+    audit_file_close(file);
+    expect_content(&expected);
+}
+
 TEST_MAIN(file_test(records_are_appended_also_by_the_next_process),
           file_test(each_line_tells_its_own_origin),
-          file_test(each_outcome_tells_what_is_true_of_it), file_test(the_files_are_private),
+          file_test(each_outcome_tells_what_is_true_of_it),
+          file_test(an_outcome_with_other_words_in_the_same_place_tells_those),
+          file_test(the_success_of_a_read_with_an_intent_has_a_short_name),
+          file_test(the_files_are_private),
           file_test(planted_links_are_refused_and_their_targets_untouched),
           file_test(what_is_no_file_of_ours_is_refused), file_test(another_owners_file_is_refused),
           file_test(a_link_planted_later_stops_changes),
