@@ -180,30 +180,34 @@ static int link_in(const struct backend_stage *stage, const char *name)
     return 0;
 }
 
-/*
- * Renames the temporary name to the final one; with RENAME_NOREPLACE only if that does not exist.
- */
-static int rename_in(const struct backend_stage *stage, unsigned flags)
-{
-    int dir_fd = stage->place.dir_fd;
-
-    if (renameat2(dir_fd, stage->temp_name, dir_fd, stage->place.last, flags) == 0)
-        return 0;
-    if (errno != EINVAL || flags == 0)
-        return linux_error(errno);
-    /* A file system without that flag; linking does not replace either. */
-    if (linkat(dir_fd, stage->temp_name, dir_fd, stage->place.last, 0) < 0)
-        return linux_error(errno);
-    unlinkat(dir_fd, stage->temp_name, 0);
-    return 0;
-}
-
 /* Somebody took it for one that was left: see clean.c. */
 static bool has_lost_its_name(const struct backend_stage *stage)
 {
     struct stat about;
 
     return fstat(stage->fd, &about) == 0 && about.st_nlink == 0;
+}
+
+/*
+ * Renames the temporary name to the final one; with RENAME_NOREPLACE only if that does not exist.
+ */
+static int rename_in(const struct backend_stage *stage, unsigned flags)
+{
+    int dir_fd = stage->place.dir_fd;
+    int e;
+
+    if (renameat2(dir_fd, stage->temp_name, dir_fd, stage->place.last, flags) == 0)
+        return 0;
+    e = errno;
+    /* A file system without that flag; linking does not replace either. */
+    if (e == EINVAL && flags != 0) {
+        if (linkat(dir_fd, stage->temp_name, dir_fd, stage->place.last, 0) == 0) {
+            unlinkat(dir_fd, stage->temp_name, 0);
+            return 0;
+        }
+        e = errno;
+    }
+    return e == ENOENT && has_lost_its_name(stage) ? ERR_BUSY : linux_error(e);
 }
 
 static int put_in_place(struct backend_stage *stage)
@@ -217,7 +221,7 @@ static int put_in_place(struct backend_stage *stage)
         r = stage->old_fd < 0 ? rename_in(stage, RENAME_NOREPLACE) : rename_in(stage, 0);
         if (r == ERR_ALREADY_EXISTS && stage->create != BACKEND_CREATE_NEW)
             r = rename_in(stage, 0);
-        return r == ERR_NOT_FOUND && has_lost_its_name(stage) ? ERR_BUSY : r;
+        return r;
     case STAGE_NAMELESS:
         r = link_in(stage, stage->place.last);
         if (r != ERR_ALREADY_EXISTS || stage->create == BACKEND_CREATE_NEW)

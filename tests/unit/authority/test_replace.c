@@ -314,6 +314,37 @@ static void without_exchanges_files_are_replaced_too(void **state)
     assert_int_equal(count_entries(world), 3);
 }
 
+/* As by who cleans up. */
+static void take_unfinished(struct world *world)
+{
+    DIR *dir = opendir(world->paths[WORLD_ROOT]);
+    unsigned taken = 0;
+
+    assert_non_null(dir);
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (str_starts_with(str_from(entry->d_name), STR(".gatehouse-")))
+            taken += unlinkat(dirfd(dir), entry->d_name, 0) == 0;
+    closedir(dir);
+    assert_int_equal(taken, 1);
+}
+
+static void whose_unfinished_file_was_taken_is_told_so(void **state)
+{
+    struct world *world = *state;
+    struct replaced replaced;
+    size_t at;
+
+    for (unsigned i = 0; i < 2; i++) {
+        scene.has_no_exchange = i > 0;
+        read_all(world, &replaced, 1);
+        scene.on_write = take_unfinished;
+        assert_int_equal(replace(world, &replaced, &at), ERR_BUSY);
+        assert_null(scene.on_write);
+        assert_content(world, WORLD_ROOT, "a", "old a");
+        assert_int_equal(count_entries(world), 1);
+    }
+}
+
 static void without_exchanges_the_files_before_one_that_fails_come_back(void **state)
 {
     struct world *world = *state;
@@ -472,6 +503,7 @@ int main(void)
         SCENE(what_was_displaced_comes_back_even_if_ours_is_removed),
         SCENE(the_files_before_it_come_back),
         SCENE(without_exchanges_files_are_replaced_too),
+        SCENE(whose_unfinished_file_was_taken_is_told_so),
         SCENE(without_exchanges_the_files_before_one_that_fails_come_back),
         SCENE(what_is_appended_is_in_the_file_that_has_the_name),
         SCENE(what_is_appended_at_once_is_not_told_as_ours),
