@@ -111,6 +111,19 @@ static bool fits(const struct catalog_argument *argument, const struct json_valu
                                             : argument->type == CATALOG_OTHER;
 }
 
+/* Models that name all arguments write null or "" for what they leave out. */
+static bool is_left_out(const struct catalog_argument *argument, const struct json_value *value)
+{
+    struct str text = value->type == JSON_STRING ? str_trim(json_str(value)) : STR_EMPTY;
+
+    return !fits(argument, value) && text.len == 0 && !argument->is_required;
+}
+
+static bool is_for_others(struct str name)
+{
+    return name.len > 0 && name.ptr[0] == '_';
+}
+
 static bool is_plain(const struct table *table, const struct json_value *object)
 {
     json_each_member (key, object) {
@@ -160,7 +173,7 @@ static int convert(struct arena *arena, const struct catalog_argument *argument,
     if (fits(argument, value))
         return 0;
     text = value->type == JSON_STRING ? str_trim(json_str(value)) : STR_EMPTY;
-    if (text.len == 0 && !argument->is_required) {
+    if (is_left_out(argument, value)) {
         *out_value = NULL;
     } else if (argument->type == CATALOG_INTEGER) {
         room->type = JSON_INT;
@@ -270,21 +283,27 @@ static const struct catalog_argument *find_object_of(const struct table *table, 
     return found;
 }
 
-/* Whether the member stands beside the object that it belongs to. */
-static bool is_beside(const struct table *table, const struct catalog_argument *argument,
-                      struct str name)
+/* The argument whose object the member stands beside; or NULL. */
+static const struct catalog_argument *find_beside(const struct table *table,
+                                                  const struct json_value *key)
 {
-    return find(table, name) == NULL && find_object_of(table, name) == argument;
+    struct str name = json_str(key);
+    const struct catalog_argument *argument =
+        is_for_others(name) || find(table, name) != NULL ? NULL : find_object_of(table, name);
+    const struct table members = argument != NULL
+                                     ? (struct table){argument->items, argument->item_count}
+                                     : (struct table){NULL, 0};
+
+    return argument != NULL && is_left_out(find(&members, name), key + 1) ? NULL : argument;
 }
 
 /* Of each argument, in a bit: whether a member stands beside it. */
-static uint64_t find_beside(const struct table *table, const struct json_value *object)
+static uint64_t find_all_beside(const struct table *table, const struct json_value *object)
 {
     uint64_t found = 0;
 
     json_each_member (key, object) {
-        const struct catalog_argument *argument =
-            find(table, json_str(key)) == NULL ? find_object_of(table, json_str(key)) : NULL;
+        const struct catalog_argument *argument = find_beside(table, key);
 
         if (argument != NULL)
             found |= UINT64_C(1) << (argument - table->rows);
@@ -450,6 +469,8 @@ static int push_named(struct builder *builder, const struct table *table, size_t
 
     if (alias == NULL || (alias->item < 0 && (alias->yes.len == 0 || key[1].type != JSON_BOOL)))
         return push_member(builder, start, argument, key, where, err);
+    if (key[1].type == JSON_NULL || (key[1].type == JSON_STRING && key[1].size == 0))
+        return 0;
     for (size_t i = 0; i < table->count && r == 0; i++) {
         struct json_value member[2] = {*key};
 
@@ -472,7 +493,8 @@ static int push_inherited(struct builder *builder, const struct table *table, si
         const struct catalog_argument *argument = find(table, json_str(key));
         int r;
 
-        if (argument == NULL || find(&builder->table, json_str(key)) != NULL ||
+        if (argument == NULL || is_for_others(json_str(key)) ||
+            find(&builder->table, json_str(key)) != NULL ||
             find_pushed(builder, start, argument->name) != NULL)
             continue;
         r = push_member(builder, start, argument, key, "", err);
@@ -498,7 +520,7 @@ static int push_beside(struct builder *builder, const struct table *table, size_
     json_each_member (key, object) {
         if (r < 0)
             return r;
-        if (!is_beside(table, argument, json_str(key)))
+        if (find_beside(table, key) != argument)
             continue;
         r = is_given ? refuse_unknown(table, where, json_str(key), err)
                      : push_member(builder, inner, find(&members, json_str(key)), key, where, err);
@@ -515,7 +537,7 @@ static int push_object(struct builder *builder, const struct table *table, const
 {
     const struct json_value header = {.type = JSON_OBJECT};
     bool is_whole = object == builder->whole;
-    uint64_t beside = find_beside(table, object);
+    uint64_t beside = find_all_beside(table, object);
     size_t start = builder->count;
     int r = push(builder, &header, 1);
 
@@ -526,10 +548,10 @@ static int push_object(struct builder *builder, const struct table *table, const
 
         if (r < 0)
             return r;
-        if (name.len > 0 && name.ptr[0] == '_')
+        if (is_for_others(name))
             continue;
         /* Where others have a description of what they name beside it. */
-        if (argument != NULL && key[1].type == JSON_STRING &&
+        if (argument != NULL && (key[1].type == JSON_STRING || key[1].type == JSON_NULL) &&
             (beside >> (argument - table->rows) & 1) != 0)
             continue;
         if (argument != NULL)

@@ -16,7 +16,7 @@
  * - Names are compared without case, '_' and '-', and with the catalogue's aliases. Names that
  * begin with '_' are dropped. An alias can be a list of several arguments, [x, y], or a boolean.
  * - Integers and booleans may be text, and lists and objects their JSON text.
- * - An optional argument that is null or an empty string is dropped.
+ * - An optional argument that is null or an empty string is dropped, wherever it stands.
  * - An argument of the items of a list may stand beside the list, for all items that lack it.
  * - A member of an object may stand beside it, instead of the object or of a text in its place.
  *

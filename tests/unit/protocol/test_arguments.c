@@ -65,6 +65,7 @@ static void a_list_may_stand_for_several_arguments(void **state)
     assert_becomes(TOOL_BROWSER_MOUSE_CLICK_XY, "{\"coordinate\":[1.5,2]}", "{\"x\":1.5,\"y\":2}");
     assert_becomes(TOOL_MOUSE_DRAG, "{\"start_coordinate\":[1,2],\"coordinate\":[3,4]}",
                    "{\"fromX\":1,\"fromY\":2,\"toX\":3,\"toY\":4}");
+    assert_becomes(TOOL_MOUSE_CLICK, "{\"x\":1,\"y\":2,\"coordinate\":null}", "{\"x\":1,\"y\":2}");
     assert_refused(TOOL_MOUSE_CLICK, "{\"x\":11,\"coordinate\":[10,20]}", "x",
                    "x: given twice with different values, also as coordinate");
     assert_refused(TOOL_MOUSE_CLICK, "{\"coordinate\":[10]}", "coordinate",
@@ -99,6 +100,17 @@ static void members_may_stand_beside_their_object(void **state)
     assert_becomes(TOOL_BROWSER_FILL_FORM, "{\"fields\":[{\"Ref\":\"e1\",\"value\":true}]}",
                    "{\"fields\":[{\"value\":true,\"element\":{\"ref\":\"e1\"}}]}");
     assert_becomes(TOOL_BROWSER_SNAPSHOT, "{\"ref\":\"e1\"}", "{\"scope\":{\"ref\":\"e1\"}}");
+    /* Who names all arguments leaves out what is null or empty. */
+    assert_becomes(TOOL_BROWSER_SCREENSHOT, "{\"ref\":null,\"selector\":\"\"}", "{}");
+    assert_becomes(TOOL_BROWSER_CLICK, "{\"element\":{\"ref\":\"e1\"},\"selector\":null}", wanted);
+    assert_becomes(TOOL_BROWSER_CLICK, "{\"element\":null,\"ref\":\"e1\"}", wanted);
+    assert_becomes(TOOL_BROWSER_CLICK, "{\"element\":{\"ref\":\"e1\"},\"_ref\":\"e2\"}", wanted);
+    assert_becomes(TOOL_BROWSER_SNAPSHOT, "{\"_ref\":\"e1\"}", "{}");
+    assert_becomes(TOOL_BROWSER_FILL_FORM,
+                   "{\"_value\":\"x\",\"fields\":[{\"ref\":\"e1\",\"value\":true}]}",
+                   "{\"fields\":[{\"value\":true,\"element\":{\"ref\":\"e1\"}}]}");
+    assert_becomes(TOOL_BROWSER_FILL_FORM, "{\"_value\":\"x\",\"fields\":[{\"ref\":\"e1\"}]}",
+                   "{\"fields\":[{\"element\":{\"ref\":\"e1\"}}]}");
     /* Of which of two, or in spite of what? */
     assert_refused(TOOL_BROWSER_DRAG, "{\"ref\":\"e1\"}", "ref",
                    "ref: unknown; the arguments are from, to, pageId, snapshot");
