@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "ipc/packet.h"
 #include "isolate/companion.h"
@@ -102,9 +103,19 @@ bool reviver_take(int fd, uint32_t *out_which, int *out_fd)
            sizeof(*out_which);
 }
 
-int reviver_get(int fd, uint32_t which, int max_ms, int *out_fd, struct err *err)
+/* The next answer, before that time. */
+static bool wait_for_answer(int fd, int64_t end_ms, uint32_t *out_which, int *out_fd)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
+    int64_t left_ms = end_ms - clock_monotonic_ms(&clock_system);
+
+    return poll(&ready, 1, left_ms > 0 ? (int)left_ms : 0) > 0 &&
+           reviver_take(fd, out_which, out_fd);
+}
+
+int reviver_get(int fd, uint32_t which, int max_ms, int *out_fd, struct err *err)
+{
+    const int64_t end_ms = clock_monotonic_ms(&clock_system) + max_ms;
     uint32_t answered = which;
     int found = -1;
 
@@ -114,7 +125,11 @@ int reviver_get(int fd, uint32_t which, int max_ms, int *out_fd, struct err *err
     if (reviver_ask(fd, which) < 0)
         return err_set(err, ERR_CONNECTION_LOST,
                        "what starts programs has ended: restart Gatehouse");
-    if (poll(&ready, 1, max_ms) <= 0 || !reviver_take(fd, &answered, &found) || found < 0)
+    /* One to an earlier question may have been on its way. */
+    while (wait_for_answer(fd, end_ms, &answered, &found) && answered != which)
+        if (found >= 0)
+            close(steal_fd(&found));
+    if (found < 0)
         return err_set(err, ERR_CONNECTION_LOST, "the program could not be started: try again");
     *out_fd = found;
     return 0;
