@@ -6,6 +6,7 @@
 
 enum {
     PROGRESS_MS = 500,
+    SECOND_MS = 1000,
     LAST_LINE_BYTES = 160,
     GONE_MS = 5000,           /* for a killed command: then its end is not reported any more */
     OBJECT_BYTES = 512 << 20, /* the captures have ceilings of their own */
@@ -34,6 +35,14 @@ bool call_lacks_bash(struct shell *shell, int error, const struct err *err)
 
 /* ---- results ---- */
 
+/* Other agents' tools count seconds. */
+static bool means_seconds(const struct shell_call *call)
+{
+    int64_t timeout_ms;
+
+    return json_get_whole(call->arguments, STR("timeout"), &timeout_ms) && timeout_ms < SECOND_MS;
+}
+
 static int write_all(struct json_writer *w, const struct shell_call *call, struct starter_end end)
 {
     cleanup_buf struct buf output = BUF_INIT(OBJECT_BYTES);
@@ -49,6 +58,10 @@ static int write_all(struct json_writer *w, const struct shell_call *call, struc
     write_end(w, end);
     if (call->has_timed_out)
         json_put_bool(w, STR("timedOut"), true);
+    if (call->has_timed_out && means_seconds(call)) {
+        json_put_str(w, STR("hint"), STR("timeout counts milliseconds: for 30 seconds give 30000"));
+        return 0;
+    }
     return write_hint(w, call->shell, end, call->command.whole,
                       buf_view(errors.len > 0 ? &errors : &output));
 }

@@ -67,6 +67,25 @@ static void time_ends_with_what_was_printed(void **state)
                            "timed out\n");
 }
 
+static void a_time_that_seems_to_be_in_seconds_is_told(void **state)
+{
+    struct shellbench *bench = *state;
+    struct answer *answer = ask(bench, "shell_execute", "{\"command\":\"make\",\"timeout\":30}");
+    struct played *played = let_start(bench);
+
+    pass_time(bench, 30);
+    let_end(bench, played, (struct starter_end){.is_signal = true, .value = SIGKILL});
+    assert_answer(answer, false,
+                  "{\"stdout\":\"\",\"stderr\":\"\",\"exitCode\":null,\"timedOut\":true,"
+                  "\"hint\":\"timeout counts milliseconds: for 30 seconds give 30000\"}");
+    answer = ask(bench, "shell_execute", "{\"command\":\"make\",\"timeout\":1000}");
+    played = let_start(bench);
+    pass_time(bench, 1000);
+    let_end(bench, played, (struct starter_end){.is_signal = true, .value = SIGKILL});
+    assert_answer(answer, false,
+                  "{\"stdout\":\"\",\"stderr\":\"\",\"exitCode\":null,\"timedOut\":true}");
+}
+
 static void a_launcher_that_hangs_does_not_hang_the_call(void **state)
 {
     struct shellbench *bench = *state;
@@ -466,6 +485,7 @@ static void only_tools_of_the_shell_are_here(void **state)
 TEST_MAIN(shell_test(a_command_that_ends_gives_its_streams_and_code),
           shell_test(a_code_other_than_0_is_an_error_too), shell_test(a_signal_leaves_no_code),
           shell_test(time_ends_with_what_was_printed),
+          shell_test(a_time_that_seems_to_be_in_seconds_is_told),
           shell_test(a_launcher_that_hangs_does_not_hang_the_call),
           shell_test(the_time_is_lowered_and_raised_up_to_a_ceiling),
           shell_test(who_keeps_the_pipes_open_holds_nothing_up),
