@@ -108,6 +108,12 @@ void run_done(struct shell_call *call);
 /* Builds a command for the starter; argv has room for its words. */
 enum { COMMAND_WORDS = 5 };
 struct starter_command call_command(const struct shell_call *call, const char *argv[COMMAND_WORDS]);
+
+/*
+ * Of a command without a terminal. An editor would wait for nobody until the time is over; one that
+ * fails at once lets git and others say what to do instead.
+ */
+extern const char *const call_variables[];
 /* True if the command should be started again with sh. */
 bool call_lacks_bash(struct shell *shell, int error, const struct err *err);
 

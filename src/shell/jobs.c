@@ -327,12 +327,11 @@ static void on_over(void *data, struct starter_end end, const struct err *err)
 
 static int start(struct shell_job *job, struct shell_call *call, struct err *err)
 {
-    static const char *const plain[] = {"TERM=dumb", NULL};
     static const char *const in_terminal[] = {"TERM=xterm-256color", NULL};
     const char *argv[COMMAND_WORDS];
     struct starter_command command = call_command(call, argv);
 
-    command.variables = job->has_terminal ? in_terminal : plain;
+    command.variables = job->has_terminal ? in_terminal : call_variables;
     command.has_input = !job->has_terminal;
     command.has_terminal = job->has_terminal;
     command.rows = job->rows;

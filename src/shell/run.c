@@ -24,6 +24,9 @@ struct starter_command call_command(const struct shell_call *call, const char *a
     return (struct starter_command){.argv = argv, .cwd = call->command.cwd.ptr};
 }
 
+const char *const call_variables[] = {"TERM=dumb", "EDITOR=false", "VISUAL=false",
+                                      "GIT_EDITOR=false", NULL};
+
 bool call_lacks_bash(struct shell *shell, int error, const struct err *err)
 {
     if (shell->lacks_bash || error != ERR_NOT_FOUND || err == NULL ||
@@ -181,11 +184,10 @@ static void on_over(void *data, struct starter_end end, const struct err *err)
 
 static int start(struct shell_call *call, struct err *err)
 {
-    static const char *const variables[] = {"TERM=dumb", NULL};
     const char *argv[COMMAND_WORDS];
     struct starter_command command = call_command(call, argv);
 
-    command.variables = variables;
+    command.variables = call_variables;
     return process_new(
         call->shell->config.loop, call->shell->config.starter, &command,
         &(struct process_events){

@@ -212,6 +212,20 @@ static void the_environment_keeps_no_keys(void **state)
     assert_true(str_find(text, STR("PATH=")) != SIZE_MAX);
 }
 
+static void no_editor_waits_where_nobody_types(void **state)
+{
+    struct room *room = *state;
+    const struct json_value *object;
+    bool is_error;
+
+    assert_int_equal(setenv("EDITOR", "vi", 1), 0);
+    open_room(room, (struct shell_config){0});
+    assert_int_equal(unsetenv("EDITOR"), 0);
+    object = execute(room, "{\"command\":\"echo $GIT_EDITOR $VISUAL $EDITOR; $EDITOR || echo no\"}",
+                     &is_error);
+    assert_str(text_member(object, "stdout"), "false false false\nno\n");
+}
+
 /* Whether nobody holds the lock: the processes that did are gone. */
 static bool is_lock_free(struct room *room)
 {
@@ -602,6 +616,7 @@ static void a_confined_process_has_its_commands_started(void **state)
 
 TEST_MAIN(boxed_test(streams_and_exit_code_come_back), boxed_test(input_is_empty_and_text_is_valid),
           boxed_test(it_runs_where_it_was_told_to), boxed_test(the_environment_keeps_no_keys),
+          boxed_test(no_editor_waits_where_nobody_types),
           boxed_test(nothing_of_a_command_outlives_it),
           boxed_test(time_ends_the_whole_tree_and_keeps_what_was_printed),
           boxed_test(cancelling_ends_the_whole_tree), boxed_test(a_flood_is_cut_in_flat_memory),
