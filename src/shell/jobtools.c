@@ -106,7 +106,9 @@ static int collect_input(const struct shell_call *call, const struct shell_job *
             struct str bytes = key_bytes(json_str(key));
 
             if (bytes.len == 0)
-                return err_set(err, ERR_INVALID_ARGUMENT, "keys: %.*s is not a known key",
+                return err_set(err, ERR_INVALID_ARGUMENT,
+                               "keys: %.*s is not a known key, as enter, escape, up or ctrl-c "
+                               "are; put characters into text",
                                STR_ARG(str_slice(json_str(key), 0, ERR_FIELD_BYTES)));
             if (r == 0)
                 r = buf_append_str(out, bytes);

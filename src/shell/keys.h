@@ -5,7 +5,10 @@
 
 #include "base/str.h"
 
-/* "enter", "ctrl-c", "pageup", …; empty if there is no key of that name. */
+/*
+ * "enter", "ctrl-c", "pageup", …, also as "Enter", "Ctrl+C", "Page_Up"; empty if there is no key of
+ * that name.
+ */
 struct str key_bytes(struct str name);
 
 #endif

@@ -256,8 +256,22 @@ static void a_terminal_has_its_size_and_keys(void **state)
     assert_str(typed(played, text, sizeof(text)), "i\x1b[A\x03\x04");
     assert_answer(
         ask(bench, "shell_input", "{\"jobId\":\"job1\",\"text\":\"x\",\"keys\":[\"any\"]}"), true,
-        "{\"error\":\"keys: any is not a known key\"}");
+        "{\"error\":\"keys: any is not a known key, as enter, escape, up or ctrl-c are; put "
+        "characters into text\"}");
     assert_int_equal(typed(played, text, sizeof(text)).len, 0);
+}
+
+static void keys_may_have_the_names_of_others(void **state)
+{
+    struct shellbench *bench = *state;
+    struct played *played = start_job(bench, "{\"command\":\"vi\",\"terminal\":true}");
+    char text[64];
+
+    assert_answer(ask(bench, "shell_input",
+                      "{\"jobId\":\"job1\",\"keys\":[\"Enter\",\"Esc\",\"Ctrl+C\",\"^D\","
+                      "\"Page_Up\",\"ArrowUp\",\"control-z\"]}"),
+                  false, "{\"jobId\":\"job1\",\"bytes\":12}");
+    assert_str(typed(played, text, sizeof(text)), "\r\x1b\x03\x04\x1b[5~\x1b[A\x1a");
 }
 
 static void stopping_asks_and_then_kills(void **state)
@@ -476,7 +490,8 @@ TEST_MAIN(shell_test(a_job_is_told_of_when_it_has_started),
           shell_test(input_reaches_the_job_and_the_record),
           shell_test(both_ends_of_what_was_typed_stand_in_the_record),
           shell_test(a_job_may_close_its_input), shell_test(input_that_nobody_reads_has_a_ceiling),
-          shell_test(a_terminal_has_its_size_and_keys), shell_test(stopping_asks_and_then_kills),
+          shell_test(a_terminal_has_its_size_and_keys),
+          shell_test(keys_may_have_the_names_of_others), shell_test(stopping_asks_and_then_kills),
           shell_test(stopping_returns_what_was_not_read),
           shell_test(a_stopped_job_stays_until_all_of_it_was_read),
           shell_test(a_job_whose_end_nobody_tells_is_given_up),
