@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "files/diff.h"
+#include "files/missing.h"
 #include "files/passage.h"
 #include "protocol/toolids.h"
 
@@ -120,9 +121,9 @@ static struct edited_file *find_file(struct editing *editing, size_t index, int 
 static int not_found(struct str given, struct str text, struct str old, const char *which,
                      struct err *err)
 {
-    char hint[PASSAGE_HINT_BYTES];
+    char hint[MISSING_HINT_BYTES];
 
-    passage_explain_missing(text, old, hint);
+    missing_explain(text, old, hint);
     return change_fail(err, ERR_NOT_FOUND, given, "%soldString was not found: %s", which, hint);
 }
 

@@ -6,14 +6,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/printable.h"
 
 enum {
     INDENT_LINES = 64, /* the first lines of a match, which tell how its indentation differs */
-    NEW_MAX_BYTES = 256 << 20,     /* of a replacement; a message is smaller */
-    SIMILAR_MAX_BYTES = 128 << 10, /* of a text in which similar lines are looked for */
-    SIMILAR_MIN_LETTERS = 4,       /* shorter lines are all alike */
-    SIMILAR_SHOWN_BYTES = 80,
+    NEW_MAX_BYTES = 256 << 20, /* of a replacement; a message is smaller */
 };
 
 struct range {
@@ -455,86 +451,4 @@ void passage_name_lines(const struct passage *passage, char out_text[PASSAGE_HIN
                                 i == 0 ? "" : ",", passage->lines[i]);
     if (passage->has_more_lines && len < PASSAGE_HINT_BYTES)
         snprintf(out_text + len, PASSAGE_HINT_BYTES - len, ", …");
-}
-
-static size_t line_of(struct str text, size_t at)
-{
-    size_t line = 1;
-
-    for (size_t i = 0; i < at; i++)
-        line += text.ptr[i] == '\n';
-    return line;
-}
-
-/* What follows the last line end is no line if it is empty. */
-static size_t count_lines(struct str text)
-{
-    return line_of(text, text.len) - (text.len == 0 || text.ptr[text.len - 1] == '\n');
-}
-
-/* The first line that is not blank. */
-static struct str first_line(struct str text)
-{
-    struct str line = STR_EMPTY;
-
-    while (str_cut(&text, '\n', &line)) {
-        line = trim(line);
-        if (line.len > 0)
-            break;
-    }
-    return line;
-}
-
-/* The line most like the wanted one, of which a third differs at most; 0 if none is. */
-static size_t find_similar(struct str text, struct str wanted, struct str *out_line)
-{
-    size_t best = SIZE_MAX;
-    size_t found = 0;
-    struct str line;
-
-    if (text.len > SIMILAR_MAX_BYTES || wanted.len < SIMILAR_MIN_LETTERS)
-        return 0;
-    for (size_t number = 1; str_cut(&text, '\n', &line); number++) {
-        size_t longest;
-        size_t shortest;
-        size_t far;
-
-        line = trim(line);
-        longest = line.len > wanted.len ? line.len : wanted.len;
-        shortest = line.len > wanted.len ? wanted.len : line.len;
-        if (longest - shortest > longest / 3)
-            continue;
-        far = str_distance(line, wanted);
-        if (far > longest / 3 || far >= best)
-            continue;
-        best = far;
-        found = number;
-        *out_line = line;
-    }
-    return found;
-}
-
-void passage_explain_missing(struct str text, struct str old, char out_hint[PASSAGE_HINT_BYTES])
-{
-    char shown[SIMILAR_SHOWN_BYTES + PRINTABLE_CUT_BYTES];
-    struct str wanted = first_line(old);
-    size_t lines = count_lines(text);
-    size_t at = wanted.len > 0 ? str_find(text, wanted) : SIZE_MAX;
-    struct str line;
-
-    if (at != SIZE_MAX) {
-        snprintf(out_hint, PASSAGE_HINT_BYTES,
-                 "its first line is line %zu of %zu, but the following lines differ",
-                 line_of(text, at), lines);
-        return;
-    }
-    at = find_similar(text, wanted, &line);
-    if (at == 0) {
-        snprintf(out_hint, PASSAGE_HINT_BYTES, "the file has %zu line%s; read it first", lines,
-                 lines == 1 ? "" : "s");
-        return;
-    }
-    printable_cut(line, PRINTABLE_TABS, shown, SIMILAR_SHOWN_BYTES);
-    snprintf(out_hint, PASSAGE_HINT_BYTES, "the file has %zu line%s; line %zu is similar: %s",
-             lines, lines == 1 ? "" : "s", at, shown);
 }

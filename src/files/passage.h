@@ -54,7 +54,4 @@ int passage_append_replaced(const struct passage *passage, struct buf *out);
 /* "lines 4, 8, 20", "line 4" */
 void passage_name_lines(const struct passage *passage, char out_text[PASSAGE_HINT_BYTES]);
 
-/* Tells how many lines the text has, and where the first line of the passage is or one like it. */
-void passage_explain_missing(struct str text, struct str old, char out_hint[PASSAGE_HINT_BYTES]);
-
 #endif

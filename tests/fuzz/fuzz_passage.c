@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "files/missing.h"
 #include "files/passage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -62,6 +63,15 @@ static void check_lines(const struct passage *passage, struct str text)
     assert(memchr(words, '\0', sizeof(words)) != NULL);
 }
 
+static void check_explanation(struct str text, struct str old)
+{
+    char hint[MISSING_HINT_BYTES];
+
+    memset(hint, 'x', sizeof(hint));
+    missing_explain(text, old, hint);
+    assert(hint[0] != '\0' && memchr(hint, '\0', sizeof(hint)) != NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str rest = {(const char *)data, size};
@@ -81,6 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(count == 0 ? passage.count == 0 || passage.kind != PASSAGE_EXACT
                       : passage.count == count && passage.kind == PASSAGE_EXACT);
     check_lines(&passage, text);
+    if (passage.count == 0)
+        check_explanation(text, old);
     if (passage.count == 0 || (passage.count > 1 && passage.kind == PASSAGE_BLANKS))
         return 0;
     assert(passage_replace_with(&passage, new, &told) == 0);
