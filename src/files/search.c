@@ -41,6 +41,7 @@ struct search {
     bool ignores_case;
     bool is_in_secrets;         /* it starts in a folder whose files all usually hold secrets */
     _Atomic uint64_t sensitive; /* files left out because they do */
+    _Atomic bool has_named;     /* some file has a name that matches the globs */
     _Atomic uint64_t excluded;  /* directories of fetched and built things that were not entered */
     size_t answer_bytes;
     bool is_answer_full;
@@ -65,6 +66,8 @@ static bool is_wanted(void *data, struct str name)
     for (size_t i = 0; i < search->glob_count; i++)
         if (!nameglob_matches(&search->globs[i], name))
             return false;
+    if (!search->has_named)
+        search->has_named = true;
     if (excludes_match(&search->excludes, name))
         return false;
     if (!is_left_out(search, name))
@@ -453,6 +456,56 @@ static bool looks_like_regex(struct str text)
     return false;
 }
 
+static bool has(struct str text, const char *part)
+{
+    return str_find(text, str_from(part)) != SIZE_MAX;
+}
+
+/* What else may have been meant by a text that is nowhere; NULL if nothing. */
+static const char *explain_text(const struct search *search)
+{
+    struct str text = search->text;
+
+    if (text.ptr == NULL)
+        return NULL;
+    if (!search->is_regex)
+        return looks_like_regex(text)
+                   ? "query is literal text; use pattern for a regular expression"
+                   : NULL;
+    if (has(text, "\\|"))
+        return "in a pattern \\| is a plain |; alternatives are a|b";
+    if (has(text, "\\<") || has(text, "\\>"))
+        return "in a pattern \\< and \\> are plain < and >; \\b is the beginning or end of a word";
+    if (text.len > 2 && text.ptr[0] == '/' && memrchr(text.ptr + 1, '/', text.len - 1) != NULL)
+        return "the slashes around a pattern are part of it; leave them out";
+    return NULL;
+}
+
+/* The same for globs that match no name. */
+static const char *explain_globs(const struct search *search)
+{
+    struct str glob = search->name;
+
+    if (str_starts_with(glob, STR("!")))
+        return "no file has such a name; to leave files out, use excludePatterns";
+    if (has(glob, ",") && !has(glob, "{"))
+        return "no file has such a name; write several globs as {*.ts,*.js}";
+    if (has(glob, "|"))
+        return "no file has such a name; write alternatives as {a,b}";
+    if (globtext_is_literal(glob))
+        return "no file has this name; to find a part of a name, put * before and behind it";
+    return "no file that was searched has such a name";
+}
+
+static void write_advice(const struct search *search, struct json_writer *w)
+{
+    const char *words =
+        search->glob_count > 0 && !search->has_named ? explain_globs(search) : explain_text(search);
+
+    if (words != NULL)
+        json_put_str(w, STR("hint"), str_from(words));
+}
+
 static int write_result(struct search *search, const struct search_result *result, struct buf *out)
 {
     struct json_writer w;
@@ -472,10 +525,8 @@ static int write_result(struct search *search, const struct search_result *resul
     json_put_int(&w, STR("totalMatches"), (int64_t)result->total);
     if (result->is_total_a_minimum)
         json_put_bool(&w, STR("totalIsMinimum"), true);
-    if (result->total == 0 && search->text.ptr != NULL && !search->is_regex &&
-        looks_like_regex(search->text))
-        json_put_str(&w, STR("hint"),
-                     STR("query is literal text; use pattern for a regular expression"));
+    if (result->total == 0)
+        write_advice(search, &w);
     write_skipped(search, &w, result);
     json_end_object(&w);
     return json_writer_finish(&w);

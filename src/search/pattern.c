@@ -191,7 +191,8 @@ static int check(struct str text, struct err *err)
     if (memchr(text.ptr, '\n', text.len) != NULL)
         return err_set_field(
             err, ERR_INVALID_ARGUMENT, "pattern",
-            "the pattern contains a line break, but the search matches line by line");
+            "the pattern contains a line break, but the search matches line by line: search for "
+            "one of the lines");
     return 0;
 }
 

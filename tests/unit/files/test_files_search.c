@@ -99,6 +99,33 @@ static void a_single_file_can_be_searched(void **state)
     assert_str(found(bench, "{\"query\":\"two\",\"dirPath\":\"src/a.c\"}"), "src/a.c");
 }
 
+static void assert_advice(struct bench *bench, const char *arguments, const char *words)
+{
+    const struct json_value *result = bench_call(bench, "search_files", arguments);
+
+    assert_int_equal(has_member(result, "hint"), words[0] != '\0');
+    if (words[0] != '\0' && str_find(str_member(result, "hint"), str_from(words)) == SIZE_MAX)
+        fail_msg("%s: %.*s", arguments, STR_ARG(str_member(result, "hint")));
+}
+
+static void what_matches_nothing_gets_a_hint(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "index.ts", "one\n");
+    assert_advice(bench, "{\"name\":\"index\"}", "put * before and behind it");
+    assert_advice(bench, "{\"filePattern\":\"!*.ts\",\"query\":\"one\"}", "use excludePatterns");
+    assert_advice(bench, "{\"filePattern\":\"*.js,*.ts\",\"query\":\"one\"}", "{*.ts,*.js}");
+    assert_advice(bench, "{\"filePattern\":\"*.(js|ts)\",\"query\":\"one\"}", "{a,b}");
+    assert_advice(bench, "{\"filePattern\":\"*.py\",\"query\":\"one\"}",
+                  "no file that was searched");
+    assert_advice(bench, "{\"filePattern\":\"*.ts\",\"query\":\"two\"}", "");
+    assert_advice(bench, "{\"pattern\":\"one\\\\|two\"}", "alternatives are a|b");
+    assert_advice(bench, "{\"pattern\":\"\\\\<one\\\\>\"}", "\\b");
+    assert_advice(bench, "{\"pattern\":\"/one/i\"}", "leave them out");
+    assert_advice(bench, "{\"pattern\":\"one|/x/\"}", "");
+}
+
 static void literal_text_like_a_regular_expression_gets_a_hint(void **state)
 {
     struct bench *bench = *state;
@@ -414,6 +441,6 @@ TEST_MAIN(BENCH_TEST(text_is_found_as_it_is),
           BENCH_TEST(what_a_tree_leaves_out_is_not_searched),
           BENCH_TEST(results_are_the_first_in_order_and_all_are_counted),
           BENCH_TEST(a_glob_that_is_none_is_an_error_that_shows_it),
-          BENCH_TEST(denied_names_are_not_found),
+          BENCH_TEST(denied_names_are_not_found), BENCH_TEST(what_matches_nothing_gets_a_hint),
           BENCH_TEST(literal_text_like_a_regular_expression_gets_a_hint),
           BENCH_TEST(names_can_be_left_out_of_a_search))
