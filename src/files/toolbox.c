@@ -263,12 +263,47 @@ const char *tool_denial(const struct toolbox *box, struct str given)
     return patterns_verdict(folder->denied, folder->allowed, path_view(&name));
 }
 
-static bool is_directory(const struct toolbox *box, struct str given)
+/* What is there, behind links that stay inside. */
+static bool is_of_type(const struct toolbox *box, struct str given, enum authority_type type)
 {
     struct authority_stat about;
 
     return authority_stat(box->config.names, tool_plain_name(box, given), &about, NULL) == 0 &&
-           about.type == AUTHORITY_DIRECTORY;
+           about.type == type;
+}
+
+static bool is_dangling(const struct toolbox *box, struct str given)
+{
+    struct str name = tool_plain_name(box, given);
+    struct authority_stat about;
+
+    return authority_stat(box->config.names, name, &about, NULL) == ERR_NOT_FOUND &&
+           authority_stat(box->config.files, name, &about, NULL) == 0 &&
+           about.type == AUTHORITY_SYMLINK;
+}
+
+static int explain_outside(const struct toolbox *box, struct err *err, const char *name,
+                           struct str given)
+{
+    __attribute__((uninitialized)) struct path_name below;
+    const struct tool_folder *folder;
+    char root[TOOL_SHOWN_BYTES];
+
+    if (!str_starts_with(given, STR("file://")) &&
+        tool_name_below(box, given, &folder, &below) == 0)
+        return err_set_field(err, ERR_PATH_OUTSIDE_ROOT, name,
+                             "%s is outside the root: a symbolic link in its path leads there",
+                             name);
+    if (box->folder_count > 1)
+        return err_set_field(err, ERR_PATH_OUTSIDE_ROOT, name,
+                             "%s is outside the folders; list_allowed_directories shows them",
+                             name);
+    if (!str_starts_with(given, STR("/")))
+        return err_set_field(err, ERR_PATH_OUTSIDE_ROOT, name,
+                             "%s is outside the root; paths are relative to the root", name);
+    return err_set_field(err, ERR_PATH_OUTSIDE_ROOT, name,
+                         "%s is outside the root, %s; paths are relative to it", name,
+                         tool_show(str_from(box->config.root_path), root));
 }
 
 /* Puts the authority's refusal into the client's terms, with advice. */
@@ -295,14 +330,12 @@ static int explain(const struct toolbox *box, struct err *err, int code, struct 
         return err_set_field(err, code, name, "%s: not found; use list_files to see what exists",
                              name);
     case ERR_PATH_OUTSIDE_ROOT:
-        return err_set_field(err, code, name,
-                             box->folder_count == 1
-                                 ? "%s is outside the root; paths are relative to the root"
-                                 : "%s is outside the folders; list_allowed_directories shows them",
-                             name);
+        return explain_outside(box, err, name, given);
     case ERR_ACCESS_MISSING:
         return err_set_field(err, code, name, "%s: files in this folder may only be read", name);
     case ERR_SYMLINK_REJECTED:
+        if (is_dangling(box, given))
+            return err_set_field(err, code, name, "%s is a symbolic link that leads nowhere", name);
         return err_set_field(err, code, name,
                              is_running ? "%s has changed since it was checked: its path now "
                                           "contains a symbolic link; nothing was done"
@@ -310,12 +343,17 @@ static int explain(const struct toolbox *box, struct err *err, int code, struct 
                              name);
     case ERR_NOT_REGULAR_FILE:
         return err_set_field(err, code, name,
-                             is_directory(box, given) ? "%s is a directory; use list_files"
-                                                      : "%s is not a regular file",
+                             is_of_type(box, given, AUTHORITY_DIRECTORY)
+                                 ? "%s is a directory; use list_files"
+                                 : "%s is not a regular file",
                              name);
     case ERR_NOT_A_DIRECTORY:
         return err_set_field(err, code, name,
-                             "%s is not a directory, or one of its parents is a file", name);
+                             is_of_type(box, given, AUTHORITY_FILE)
+                                 ? "%s is not a directory, but a file; use read_file"
+                                 : "%s is not a directory, or one of its parents "
+                                   "is a file",
+                             name);
     default:
         return err_set_field(err, code, name, "%s: %s", name, why);
     }

@@ -134,6 +134,29 @@ static void a_home_directory_is_refused_unless_there_is_a_file_of_that_name(void
     assert_int_equal(faccessat(bench->root_fd, "~/n.md", F_OK, 0), 0);
 }
 
+static void an_error_says_what_is_wrong_with_a_name(void **state)
+{
+    struct bench *bench = *state;
+    char wanted[256];
+
+    plant(bench, "file", "x");
+    plant_link(bench, "nowhere", "none");
+    plant_link(bench, "out", "../outside");
+    snprintf(wanted, sizeof(wanted), "/src/a.c is outside the root, %s; paths are relative to it",
+             bench->root);
+    assert_true(str_eq_c(bench_error(bench, "read_file", "{\"filePath\":\"/src/a.c\"}"), wanted));
+    assert_str(bench_error(bench, "read_file", "{\"filePath\":\"../a.c\"}"),
+               "../a.c is outside the root; paths are relative to the root");
+    assert_str(bench_error(bench, "read_file", "{\"filePath\":\"out/secret\"}"),
+               "out/secret is outside the root: a symbolic link in its path leads there");
+    assert_str(bench_error(bench, "read_file", "{\"filePath\":\"nowhere\"}"),
+               "nowhere is a symbolic link that leads nowhere");
+    assert_str(bench_error(bench, "list_files", "{\"dirPath\":\"file\"}"),
+               "file is not a directory, but a file; use read_file");
+    assert_str(bench_error(bench, "list_files", "{\"dirPath\":\"file/x\"}"),
+               "file/x is not a directory, or one of its parents is a file");
+}
+
 static void an_address_of_a_file_is_its_name(void **state)
 {
     struct bench *bench = *state;
@@ -379,6 +402,7 @@ TEST_MAIN(BENCH_TEST(arguments_that_do_not_fit_name_the_field),
           BENCH_TEST(resources_are_told_by_their_resolved_names),
           BENCH_TEST(each_item_of_a_list_names_a_resource),
           BENCH_TEST(a_home_directory_is_refused_unless_there_is_a_file_of_that_name),
+          BENCH_TEST(an_error_says_what_is_wrong_with_a_name),
           BENCH_TEST(an_address_of_a_file_is_its_name),
           BENCH_TEST(a_link_that_is_deleted_or_moved_is_the_link_itself),
           BENCH_TEST(a_long_name_leaves_room_for_the_reason),
