@@ -128,24 +128,49 @@ static int hint_at_hidden(const struct shell_sandbox *sandbox, struct str printe
 /* Begins with a whole character. */
 static struct str end_of(struct str printed)
 {
+    if (printed.len <= END_BYTES)
+        return printed;
     printed = str_slice(printed, printed.len - END_BYTES, END_BYTES);
     while (printed.len > 0 && ((unsigned char)printed.ptr[0] & 0xC0) == 0x80)
         printed = str_slice(printed, 1, printed.len);
     return printed;
 }
 
-int hint_find_named(const struct shell_sandbox *sandbox, struct str command, struct buf *out)
+/* git compares what it tracks with what commands see, which may be empty. */
+static const char *const git_lists[] = {" status", " diff"};
+static const char *const git_takes_all[] = {" add -A", " add --all", " add -u", " add .",
+                                            " add *",  " commit -a", " stash"};
+
+static int hint_at_git(struct str command, struct str printed, struct buf *out)
 {
-    return sandbox->is_hidden != NULL && sandbox->hides_sensitive ? hint_at_secrets(command, out)
-                                                                  : 0;
+    if (str_find(command, STR("git ")) == SIZE_MAX)
+        return 0;
+    if (has_any(command, git_takes_all, array_size(git_takes_all)))
+        return buf_append_str(
+            out, STR("Commands see files that usually hold secrets, such as .npmrc or *.pem, "
+                     "empty. If git tracks one, its empty version was taken: leave it out with git "
+                     "restore --staged FILE, after git reset --soft HEAD~1 if it is committed."));
+    return has_any(command, git_lists, array_size(git_lists))
+               ? hint_at_secrets(end_of(printed), out)
+               : 0;
+}
+
+int hint_find_named(const struct shell_sandbox *sandbox, struct str command, struct str printed,
+                    struct buf *out)
+{
+    int r;
+
+    if (sandbox->is_hidden == NULL || !sandbox->hides_sensitive)
+        return 0;
+    r = hint_at_secrets(command, out);
+    return r == 0 && out->len == 0 ? hint_at_git(command, printed, out) : r;
 }
 
 int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct buf *out)
 {
     if (sandbox->is_hidden == NULL)
         return 0;
-    if (printed.len > END_BYTES)
-        printed = end_of(printed);
+    printed = end_of(printed);
     if (!sandbox->has_network && has_any(printed, network_words, array_size(network_words)))
         return buf_append_str(out, STR("Commands have no network in this sandbox. The user can "
                                        "allow it with --shell-network allow."));

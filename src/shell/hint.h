@@ -16,7 +16,11 @@
  */
 int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct buf *out);
 
-/* The same for a command that did not fail, but names a file that it sees empty. */
-int hint_find_named(const struct shell_sandbox *sandbox, struct str command, struct buf *out);
+/*
+ * The same for a command that did not fail, but names a file that it sees empty, or is one of git
+ * that compares or takes such files.
+ */
+int hint_find_named(const struct shell_sandbox *sandbox, struct str command, struct str printed,
+                    struct buf *out);
 
 #endif

@@ -42,7 +42,7 @@ int write_hint(struct json_writer *writer, const struct shell *shell, struct sta
 
     if (end.error == 0 && end.is_signal)
         return 0;
-    r = end.error == 0 && end.value == 0 ? hint_find_named(sandbox, command, &hint)
+    r = end.error == 0 && end.value == 0 ? hint_find_named(sandbox, command, printed, &hint)
                                          : hint_find(sandbox, printed, &hint);
     if (r == 0 && hint.len > 0)
         json_put_str(writer, STR("hint"), buf_view(&hint));

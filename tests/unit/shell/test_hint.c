@@ -73,6 +73,36 @@ static void a_file_with_secrets_is_told(void **state)
     expect_hint(&closed, printed, NULL);
 }
 
+static void expect_named_hint(const struct shell_sandbox *sandbox, const char *command,
+                              const char *printed, const char *part)
+{
+    cleanup_buf struct buf hint = BUF_INIT(HINT_MAX);
+
+    assert_int_equal(hint_find_named(sandbox, str_from(command), str_from(printed), &hint), 0);
+    if (part == NULL)
+        assert_str(buf_view(&hint), "");
+    else
+        assert_true(str_find(buf_view(&hint), str_from(part)) != SIZE_MAX);
+}
+
+/* git would store them empty, without a word. */
+static void git_that_takes_empty_files_is_told(void **state)
+{
+    const struct shell_sandbox sandbox = {.hides_sensitive = true, .is_hidden = is_in_home};
+    const char *status = " M config/server.key\n?? a.c\n";
+    const char *committed = "[main 974fd83] x\n 3 files changed\n";
+
+    (void)state;
+    expect_named_hint(&sandbox, "git add -A && git commit -m x", committed, "restore --staged");
+    expect_named_hint(&sandbox, "git -C sub commit -am x", committed, "restore --staged");
+    expect_named_hint(&sandbox, "git status --short", status, "such as config/server.key empty");
+    expect_named_hint(&sandbox, "cat .npmrc", "", "such as .npmrc empty");
+    expect_named_hint(&sandbox, "git add a.c && git commit -m x", committed, NULL);
+    expect_named_hint(&sandbox, "git status --short", "?? a.c\n", NULL);
+    expect_named_hint(&sandbox, "ls config", "server.key\n", NULL);
+    expect_named_hint(&closed, "git add -A", "", NULL);
+}
+
 /* Of a long output only the end is looked at, and of a long name only the beginning is shown. */
 static void a_cut_leaves_whole_characters(void **state)
 {
@@ -114,5 +144,6 @@ static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
 
 TEST_MAIN(cmocka_unit_test(a_missing_network_is_told), cmocka_unit_test(a_hidden_path_is_told),
           cmocka_unit_test(a_file_with_secrets_is_told),
+          cmocka_unit_test(git_that_takes_empty_files_is_told),
           cmocka_unit_test(a_cut_leaves_whole_characters),
           cmocka_unit_test(what_the_sandbox_did_not_cause_is_not_its_fault))
