@@ -35,6 +35,12 @@ static const char *const missing_words[] = {
     "ENOENT",
 };
 
+static const char *const read_only_words[] = {
+    "Read-only file system",
+    "read-only file system",
+    "EROFS",
+};
+
 static bool has_any(struct str text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -180,5 +186,9 @@ int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct bu
         if (r < 0 || out->len > 0)
             return r;
     }
+    if (has_any(printed, read_only_words, array_size(read_only_words)))
+        return buf_append_str(out, STR("Commands can change files in /tmp and in the folders they "
+                                       "were given for that, and nowhere else. The user can give "
+                                       "them a folder with --shell-writable DIR."));
     return hint_at_hidden(sandbox, printed, out);
 }

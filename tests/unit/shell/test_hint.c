@@ -62,6 +62,22 @@ static void a_hidden_path_is_told(void **state)
     }
 }
 
+static void what_may_not_be_changed_is_told(void **state)
+{
+    static const char *const printed[] = {
+        "mkdir: cannot create directory '/newdir': Read-only file system\n",
+        "OSError: [Errno 30] Read-only file system: '/usr/lib/x'\n",
+        "Error: EROFS: read-only file system, open '/home/user/x'\n",
+    };
+    const struct shell_sandbox none = {.has_network = false};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(printed); i++) {
+        expect_hint(&closed, printed[i], "--shell-writable DIR");
+        expect_hint(&none, printed[i], NULL);
+    }
+}
+
 static void a_file_with_secrets_is_told(void **state)
 {
     const struct shell_sandbox sandbox = {.hides_sensitive = true, .is_hidden = is_in_home};
@@ -143,6 +159,7 @@ static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(a_missing_network_is_told), cmocka_unit_test(a_hidden_path_is_told),
+          cmocka_unit_test(what_may_not_be_changed_is_told),
           cmocka_unit_test(a_file_with_secrets_is_told),
           cmocka_unit_test(git_that_takes_empty_files_is_told),
           cmocka_unit_test(a_cut_leaves_whole_characters),
