@@ -52,6 +52,7 @@ static const char *this_one(const struct question *question)
         case PERMISSION_LISTS_BELOW:
         case PERMISSION_READS_BELOW:
         case PERMISSION_CREATES_BELOW:
+        case PERMISSION_CHANGES_BELOW:
             return "this folder";
         case PERMISSION_USES:
         case PERMISSION_LOOKS_UP:

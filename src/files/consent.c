@@ -209,7 +209,7 @@ static int add_folders(struct gathered *all, bool changes)
     for (size_t i = 0; i < box->folder_count && r == 0; i++) {
         r = add_both(all, PERMISSION_LOOKS_UP, &box->folders[i], STR_EMPTY, STR_EMPTY);
         if (r == 0 && changes && box->folders[i].may_write)
-            r = add_both(all, PERMISSION_CHANGES, &box->folders[i], STR_EMPTY, STR_EMPTY);
+            r = add_both(all, PERMISSION_CHANGES_BELOW, &box->folders[i], STR_EMPTY, STR_EMPTY);
     }
     return r;
 }
@@ -299,7 +299,7 @@ bool tool_is_on_folder(const struct tool_call *call)
     for (size_t i = 0; i < call->resource_count; i++)
         if (call->resources[i].is_root || is_directory(&call->resources[i]))
             return true;
-    return call->tool->id == TOOL_CREATE_DIRECTORY;
+    return call->tool->id == TOOL_CREATE_DIRECTORY || call->tool->id == TOOL_UNDO_CHANGES;
 }
 
 static enum authority_operation operation_of(enum permission_operation operation)
@@ -320,6 +320,7 @@ static enum authority_operation operation_of(enum permission_operation operation
     case PERMISSION_CREATES:
     case PERMISSION_CREATES_BELOW:
     case PERMISSION_CHANGES:
+    case PERMISSION_CHANGES_BELOW:
     case PERMISSION_USES: /* of no file */
     case PERMISSION_OPERATIONS:
         break;

@@ -8,17 +8,17 @@ static const char *const names[PERMISSION_OPERATIONS] = {
     [PERMISSION_LISTS] = "lists",     [PERMISSION_LISTS_BELOW] = "listsBelow",
     [PERMISSION_READS] = "reads",     [PERMISSION_READS_BELOW] = "readsBelow",
     [PERMISSION_CREATES] = "creates", [PERMISSION_CREATES_BELOW] = "createsBelow",
-    [PERMISSION_CHANGES] = "changes", [PERMISSION_MOVES] = "moves",
-    [PERMISSION_DELETES] = "deletes",
+    [PERMISSION_CHANGES] = "changes", [PERMISSION_CHANGES_BELOW] = "changesBelow",
+    [PERMISSION_MOVES] = "moves",     [PERMISSION_DELETES] = "deletes",
 };
 
 static const char *const words[PERMISSION_OPERATIONS] = {
-    [PERMISSION_USES] = "use",       [PERMISSION_LOOKS_UP] = "look up",
-    [PERMISSION_LISTS] = "list",     [PERMISSION_LISTS_BELOW] = "list with all subfolders",
-    [PERMISSION_READS] = "read",     [PERMISSION_READS_BELOW] = "read everything in it",
-    [PERMISSION_CREATES] = "create", [PERMISSION_CREATES_BELOW] = "create with everything in it",
-    [PERMISSION_CHANGES] = "change", [PERMISSION_MOVES] = "move away",
-    [PERMISSION_DELETES] = "delete",
+    [PERMISSION_USES] = "use",        [PERMISSION_LOOKS_UP] = "look up",
+    [PERMISSION_LISTS] = "list",      [PERMISSION_LISTS_BELOW] = "list with all subfolders",
+    [PERMISSION_READS] = "read",      [PERMISSION_READS_BELOW] = "read everything in it",
+    [PERMISSION_CREATES] = "create",  [PERMISSION_CREATES_BELOW] = "create with everything in it",
+    [PERMISSION_CHANGES] = "change",  [PERMISSION_CHANGES_BELOW] = "change what is in it",
+    [PERMISSION_MOVES] = "move away", [PERMISSION_DELETES] = "delete",
 };
 
 const char *permission_operation_name(enum permission_operation operation)

@@ -22,6 +22,7 @@ enum permission_operation {
     PERMISSION_CREATES,
     PERMISSION_CREATES_BELOW, /* a directory with what is in it */
     PERMISSION_CHANGES,       /* what exists */
+    PERMISSION_CHANGES_BELOW, /* what is in a directory */
     PERMISSION_MOVES,         /* away, with everything in it */
     PERMISSION_DELETES,       /* with everything in it */
     PERMISSION_OPERATIONS

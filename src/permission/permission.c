@@ -419,7 +419,10 @@ static bool is_allowed_in_session(struct permission *permission,
     /* Who allowed a folder has not thought of the secrets in it. */
     return is_in_session(permission, subject, operation) ||
            (!permission_reads_sensitive(operation, subject->given, subject->resolved) &&
-            is_in_scope(permission, subject, operation));
+            (is_in_scope(permission, subject, operation) ||
+             /* Who allowed changes in a folder allowed them to all that is in it. */
+             (operation == PERMISSION_CHANGES_BELOW &&
+              is_in_scope(permission, subject, PERMISSION_CHANGES))));
 }
 
 bool permission_in_session(const struct permission_moment *moment,

@@ -172,7 +172,7 @@ static void a_tool_that_names_nothing_stands_for_the_root(void **state)
     check(bench, bench->root, "undo_changes", "{}", RESOURCES({LOOKS_UP, "", ""}));
     bench_call(bench, "write_file", "{\"filePath\":\"new\",\"content\":\"\"}");
     check(bench, bench->root, "undo_changes", "{}",
-          RESOURCES({LOOKS_UP, "", ""}, {CHANGES, "", ""}));
+          RESOURCES({LOOKS_UP, "", ""}, {PERMISSION_CHANGES_BELOW, "", ""}));
 }
 
 static void a_link_is_named_with_where_it_leads(void **state)
@@ -214,7 +214,8 @@ static void a_root_with_two_paths_is_named_by_both(void **state)
     check(bench, alias, "read_file", "{\"filePath\":\"way/a\"}",
           RESOURCES({READS, "way/a", "real/a"}, {READS, "!way/a", "real/a"}));
     bench_call(bench, "write_file", "{\"filePath\":\"new\",\"content\":\"\"}");
-    check(bench, alias, "undo_changes", "{}", RESOURCES({LOOKS_UP, "", ""}, {CHANGES, "", ""}));
+    check(bench, alias, "undo_changes", "{}",
+          RESOURCES({LOOKS_UP, "", ""}, {PERMISSION_CHANGES_BELOW, "", ""}));
 }
 
 static void a_tool_of_another_group_is_refused(void **state)

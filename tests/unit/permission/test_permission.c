@@ -350,6 +350,22 @@ static void a_session_remembers_the_operation(void **state)
     }
 }
 
+static void who_allowed_changes_in_a_folder_allowed_undoing_them(void **state)
+{
+    const struct rule folder = {.group = CATALOG_FILESYSTEM_WRITE,
+                                .effect = RULE_ALLOW,
+                                .kind = RULE_DIR,
+                                .pattern = STR("/w")};
+    struct permission_resource undoing = file(CATALOG_FILESYSTEM_WRITE, "/w", "");
+
+    (void)state;
+    undoing.operation = PERMISSION_CHANGES_BELOW;
+    assert_int_equal(permission_allow_scope(permission, PERMISSION_CREATES, &folder), 0);
+    check(undoing, PERMISSION_ASK, PERMISSION_BY_MODE);
+    assert_int_equal(permission_allow_scope(permission, PERMISSION_CHANGES, &folder), 0);
+    check(undoing, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE);
+}
+
 static void a_session_remembers_the_very_thing(void **state)
 {
     struct permission_resource link = file(CATALOG_FILESYSTEM_WRITE, "/w/link", "/w/a");
@@ -535,6 +551,7 @@ TEST_MAIN(decides(the_mode_decides_where_nothing_else_does),
           decides(protected_directories_are_for_nobody),
           cmocka_unit_test(bad_protected_directories_are_refused),
           decides(what_is_no_name_is_denied), decides(rules_end_when_their_time_comes),
+          decides(who_allowed_changes_in_a_folder_allowed_undoing_them),
           decides(a_session_remembers_the_very_thing), decides(a_session_remembers_the_operation),
           decides(a_rule_that_allows_a_command_allows_nothing_that_is_typed_into_it),
           decides(a_session_has_a_ceiling), decides(of_several_the_gravest_counts),

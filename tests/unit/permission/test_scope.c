@@ -52,6 +52,9 @@ static void files_have_a_folder_and_an_ending_in_common(void **state)
         {{{PERMISSION_READS, "/srv/ab/x.c"}, {PERMISSION_READS, "/srv/a/y.h"}}, "/srv", NULL},
         {{{PERMISSION_LISTS, "/srv/src"}}, "/srv/src", NULL},
         {{{PERMISSION_READS_BELOW, "/srv/src.c"}}, "/srv/src.c", NULL},
+        {{{PERMISSION_LOOKS_UP, "/srv/src"}, {PERMISSION_CHANGES_BELOW, "/srv/src"}},
+         "/srv/src",
+         NULL},
         /* The whole machine is no folder; what is only looked up may be the session's own. */
         {{{PERMISSION_READS, "/a.c"}}, NULL, NULL},
         {{{PERMISSION_READS, "/a/x.c"}, {PERMISSION_READS, "/b/x.c"}}, NULL, NULL},
