@@ -534,12 +534,27 @@ static int write_result(struct search *search, const struct search_result *resul
 
 /* ---- the tool ---- */
 
+static int compile_text(const struct search *search, struct pattern **out_pattern, struct err *err)
+{
+    const struct pattern_options how = {.is_regex = search->is_regex,
+                                        .ignores_case = search->ignores_case};
+    struct err why = ERR_INIT;
+    int r = pattern_compile(search->text, &how, out_pattern, &why);
+
+    if (r == ERR_INVALID_ARGUMENT && search->is_regex &&
+        memchr(search->text.ptr, '\n', search->text.len) == NULL)
+        return err_set_field(err, r, "pattern",
+                             "%s; for plain text use query, for the names of files name",
+                             why.message);
+    if (r < 0 && err != NULL)
+        *err = why;
+    return r;
+}
+
 static int run(struct search *search, struct buf *out, struct err *err)
 {
     const struct tool_call *call = search->call;
     const struct toolbox_config *config = &call->box->config;
-    const struct pattern_options how = {.is_regex = search->is_regex,
-                                        .ignores_case = search->ignores_case};
     cleanup_search_result struct search_result result = {.total = 0};
     cleanup_pattern struct pattern *pattern = NULL;
     struct search_request request = {
@@ -564,7 +579,7 @@ static int run(struct search *search, struct buf *out, struct err *err)
     request.heeds_ignore_files =
         !includes_ignored && !search->names_excluded && search->only.ptr == NULL;
     if (search->text.ptr != NULL)
-        r = pattern_compile(search->text, &how, &pattern, err);
+        r = compile_text(search, &pattern, err);
     if (r < 0)
         return r;
     request.pattern = pattern;

@@ -108,6 +108,18 @@ static void assert_advice(struct bench *bench, const char *arguments, const char
         fail_msg("%s: %.*s", arguments, STR_ARG(str_member(result, "hint")));
 }
 
+static void a_pattern_that_is_none_says_what_else_there_is(void **state)
+{
+    struct bench *bench = *state;
+
+    assert_str(bench_error(bench, "search_files", "{\"pattern\":\"foo(\"}"),
+               "the pattern is not valid at byte 4: missing closing parenthesis; for plain text "
+               "use query, for the names of files name");
+    assert_contains(bench_error(bench, "search_files", "{\"pattern\":\"*.ts\"}"),
+                    "for the names of files name");
+    assert_lacks(bench_error(bench, "search_files", "{\"pattern\":\"a\\nb\"}"), "use query");
+}
+
 static void what_matches_nothing_gets_a_hint(void **state)
 {
     struct bench *bench = *state;
@@ -441,6 +453,8 @@ TEST_MAIN(BENCH_TEST(text_is_found_as_it_is),
           BENCH_TEST(what_a_tree_leaves_out_is_not_searched),
           BENCH_TEST(results_are_the_first_in_order_and_all_are_counted),
           BENCH_TEST(a_glob_that_is_none_is_an_error_that_shows_it),
-          BENCH_TEST(denied_names_are_not_found), BENCH_TEST(what_matches_nothing_gets_a_hint),
+          BENCH_TEST(denied_names_are_not_found),
+          BENCH_TEST(a_pattern_that_is_none_says_what_else_there_is),
+          BENCH_TEST(what_matches_nothing_gets_a_hint),
           BENCH_TEST(literal_text_like_a_regular_expression_gets_a_hint),
           BENCH_TEST(names_can_be_left_out_of_a_search))
