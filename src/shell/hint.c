@@ -35,6 +35,13 @@ static const char *const missing_words[] = {
     "ENOENT",
 };
 
+/* sudo, su, apt and others that want to be root. */
+static const char *const root_words[] = {
+    "effective uid is not 0", "no new privileges",
+    "must be setuid root",    "are you root?",
+    "unless you are root",    "This command has to be run with superuser privileges",
+};
+
 static const char *const read_only_words[] = {
     "Read-only file system",
     "read-only file system",
@@ -186,6 +193,9 @@ int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct bu
         if (r < 0 || out->len > 0)
             return r;
     }
+    if (has_any(printed, root_words, array_size(root_words)))
+        return buf_append_str(out, STR("Commands cannot become root, also not with sudo. The user "
+                                       "can run this command in a terminal."));
     if (has_any(printed, read_only_words, array_size(read_only_words)))
         return buf_append_str(out, STR("Commands can change files in /tmp and in the folders they "
                                        "were given for that, and nowhere else. The user can give "

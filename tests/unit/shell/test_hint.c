@@ -62,6 +62,24 @@ static void a_hidden_path_is_told(void **state)
     }
 }
 
+static void that_nobody_becomes_root_is_told(void **state)
+{
+    static const char *const printed[] = {
+        "sudo: effective uid is not 0, is /usr/bin/sudo on a file system with the 'nosuid' option "
+        "set or an NFS file system without root privileges?\n",
+        "sudo: The \"no new privileges\" flag is set, which prevents sudo from running as root.\n",
+        "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you "
+        "root?\n",
+    };
+    const struct shell_sandbox none = {.has_network = false};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(printed); i++) {
+        expect_hint(&closed, printed[i], "cannot become root");
+        expect_hint(&none, printed[i], NULL);
+    }
+}
+
 static void what_may_not_be_changed_is_told(void **state)
 {
     static const char *const printed[] = {
@@ -159,6 +177,7 @@ static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(a_missing_network_is_told), cmocka_unit_test(a_hidden_path_is_told),
+          cmocka_unit_test(that_nobody_becomes_root_is_told),
           cmocka_unit_test(what_may_not_be_changed_is_told),
           cmocka_unit_test(a_file_with_secrets_is_told),
           cmocka_unit_test(git_that_takes_empty_files_is_told),
