@@ -20,6 +20,18 @@ static int end_with_both(const struct tool_call *call, struct buf *out)
 
 /* ---- move ---- */
 
+/* "new/" is a place in a directory that is not there: the file would get its name. */
+static int check_slash(const struct tool_call *call, struct err *err)
+{
+    struct str given = change_given(call, DESTINATION);
+
+    return str_ends_with(given, STR("/"))
+               ? change_fail(
+                     err, ERR_INVALID_ARGUMENT, given,
+                     "ends with a slash: give the path of the file to create, with its name")
+               : 0;
+}
+
 /* A file may be replaced by anything but a directory, an empty directory by a directory. */
 static int check_destination(const struct tool_call *call, const struct authority_stat *source,
                              struct err *err)
@@ -30,12 +42,12 @@ static int check_destination(const struct tool_call *call, const struct authorit
     bool is_directory = source->type == AUTHORITY_DIRECTORY;
     struct authority_stat target;
 
-    if (authority_stat(files, to, &target, NULL) < 0)
-        return 0; /* missing, or the move itself reports the error */
+    if (authority_stat(files, to, &target, NULL) < 0) /* or the move itself reports the error */
+        return is_directory ? 0 : check_slash(call, err);
     if (target.type != AUTHORITY_DIRECTORY)
         return is_directory ? change_fail(err, ERR_NOT_A_DIRECTORY, given,
                                           "is a file, and a directory cannot replace it")
-                            : 0;
+                            : check_slash(call, err);
     if (!is_directory)
         return change_fail(err, ERR_ALREADY_EXISTS, given,
                            "is a directory: give the path of the file to create in it");
@@ -137,7 +149,7 @@ int change_check_copy(const struct tool_call *call, struct err *err)
         (authority_stat(files, to, &about, NULL) == 0 && about.type == AUTHORITY_DIRECTORY))
         return change_fail(err, ERR_ALREADY_EXISTS, change_given(call, DESTINATION),
                            "is a directory: give the path of the file to create in it");
-    return 0;
+    return check_slash(call, err);
 }
 
 int tool_copy_file(struct tool_call *call, struct buf *out, struct err *err)

@@ -46,6 +46,24 @@ static void a_write_over_the_limit_changes_nothing(void **state)
     assert_false(is_there(bench, "new"));
 }
 
+static void a_file_gets_no_name_of_a_directory(void **state)
+{
+    struct bench *bench = *state;
+
+    plant(bench, "a", "file");
+    plant_dir(bench, "d");
+    assert_contains(
+        bench_error(bench, "move", "{\"sourcePath\":\"a\",\"destinationPath\":\"new/\"}"),
+        "new/: ends with a slash: give the path of the file to create, with its name");
+    assert_contains(
+        bench_error(bench, "copy_file", "{\"sourcePath\":\"a\",\"destinationPath\":\"new/\"}"),
+        "new/: ends with a slash");
+    assert_false(is_there(bench, "new"));
+    assert_file(bench, "a", "file");
+    bench_call(bench, "move", "{\"sourcePath\":\"d\",\"destinationPath\":\"new/\"}");
+    assert_true(is_there(bench, "new"));
+}
+
 static void a_directory_is_not_written_over(void **state)
 {
     struct bench *bench = *state;
@@ -495,6 +513,7 @@ TEST_MAIN(CHANGE_TEST(a_file_is_written_with_its_directories),
           CHANGE_TEST(a_fifo_is_neither_written_nor_moved_over),
           CHANGE_TEST(a_replaced_file_keeps_its_mode),
           CHANGE_TEST(a_write_over_the_limit_changes_nothing),
+          CHANGE_TEST(a_file_gets_no_name_of_a_directory),
           CHANGE_TEST(a_directory_is_not_written_over), CHANGE_TEST(a_link_is_written_through),
           CHANGE_TEST(a_link_that_came_since_is_refused),
           CHANGE_TEST(text_is_appended_and_a_missing_file_made),
