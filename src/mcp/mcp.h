@@ -69,7 +69,10 @@ struct mcp_offer {
     const struct catalog_listing *const *tools;
     size_t tool_count;
     bool hides_output_schemas; /* results have no structuredContent */
-    const char *why_no_files;  /* for an agent that calls a file tool; NULL: as for any other */
+    /* For an agent that calls a tool of the catalogue which is missing; NULL: the user has not
+       opened its group with an option of this program. */
+    const char *why_not;
+    const char *why_no_files; /* the same for a file tool; NULL: as for any other */
     const struct mcp_prompt *const *prompts;
     size_t prompt_count;
     void (*release)(void *data); /* may be NULL */

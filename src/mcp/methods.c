@@ -43,12 +43,17 @@ static bool offers(void *service, const struct catalog_tool *tool)
     return mcp_service_find_tool(service, tool->name) == tool;
 }
 
-static bool is_of_files(struct str name)
+/* What the owner of the offer knows better than the catalogue; NULL: nothing. */
+static const char *why_not(const struct mcp_offer *offer, struct str name)
 {
     const struct catalog_tool *tool = catalog_find(name);
 
-    return tool != NULL &&
-           (tool->group == CATALOG_FILESYSTEM_READ || tool->group == CATALOG_FILESYSTEM_WRITE);
+    if (tool == NULL)
+        return NULL;
+    if (offer->why_no_files != NULL &&
+        (tool->group == CATALOG_FILESYSTEM_READ || tool->group == CATALOG_FILESYSTEM_WRITE))
+        return offer->why_no_files;
+    return offer->why_not;
 }
 
 /* Those of a workspace have a catalogue of their own: nothing that a user opens adds any. */
@@ -78,14 +83,16 @@ static int tools_call(struct mcp_session *session, const struct mcp_envelope *re
     const struct catalog_tool *tool;
     struct mcp_call *call;
     struct str name = STR_EMPTY;
+    const char *reason;
     int r = mcp_need_str(request->params, STR("name"), SIZE_MAX, &name, err);
 
     if (r < 0)
         return r;
     tool = mcp_service_find_tool(session->service, name);
-    if (tool == NULL && session->service->offer->offer.why_no_files != NULL && is_of_files(name))
+    reason = tool == NULL ? why_not(&session->service->offer->offer, name) : NULL;
+    if (reason != NULL)
         return err_set_field(err, ERR_INVALID_ARGUMENT, "name", "%.*s is not offered: %s",
-                             STR_ARG(name), session->service->offer->offer.why_no_files);
+                             STR_ARG(name), reason);
     if (tool == NULL && !is_catalogue(&session->service->offer->offer))
         return refuse_unknown(&session->service->offer->offer, name, err);
     if (tool == NULL)

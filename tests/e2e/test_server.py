@@ -361,6 +361,24 @@ class Agents(Scene):
         self.assertEqual(notices.next(), changed)
         self.assertEqual(agent.tools(), [])
 
+    def test_a_missing_tool_says_why(self):
+        server = self.serve()
+        agents = [self.agent(server, self.add_agent()), self.agent(server, self.add_agent("reader", "--tools", "read"))]
+
+        def refusal(agent, tool):
+            return agent.call(tool, {})["error"]["message"]
+
+        # Not the options of a program that serves a folder itself: this one has none of them.
+        self.assertEqual(refusal(agents[0], "read_file"), "read_file is not offered: no machine is connected; "
+                         "your user can connect one: Gatehouse's page shows how")
+        machine = self.machine(server, server.token, ("read_file", "write_file"))
+        for agent, tool in ((agents[0], "shell_execute"), (agents[1], "write_file")):
+            self.assertRegex(refusal(agent, tool), f"^{tool} is not offered: the user's machine does not allow it, or "
+                             "the key of this agent is not for it; your user can start 'gatehouse connect' with")
+        self.assertEqual(refusal(agents[0], "readFile"), 'unknown tool "readFile"; the tools are read_file, write_file')
+        machine.post("disconnect", {})
+        self.assertIn("no machine is connected", refusal(agents[0], "read_file"))
+
     def test_another_machine_takes_over(self):
         server = self.serve()
         user = server.log_in()

@@ -21,6 +21,10 @@ enum {
 };
 
 #define FILES_ARE_OFF "your user has switched the file tools off on Gatehouse's page"
+#define NO_MACHINE    "no machine is connected; your user can connect one: Gatehouse's page shows how"
+#define NOT_ALLOWED                                                                                \
+    "the user's machine does not allow it, or the key of this agent is not for it; your user can " \
+    "start 'gatehouse connect' with other permissions, or create another key"
 
 static struct str key_of(const int64_t *id)
 {
@@ -81,6 +85,7 @@ static int offer_machine(const struct agent_door *door, struct mcp_offer *out_of
             offered->tools[offered->count++] = &set->tools[i].listing;
     *out_offer = (struct mcp_offer){.tools = offered->tools,
                                     .tool_count = offered->count,
+                                    .why_not = set != NULL ? NOT_ALLOWED : NO_MACHINE,
                                     .why_no_files = files_are_off ? FILES_ARE_OFF : NULL,
                                     .release = release_offer,
                                     .data = offered};
