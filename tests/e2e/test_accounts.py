@@ -605,6 +605,15 @@ class Proxies(Scene):
         self.user("remove", "anna")
         self.assertIsNone(page.next())
 
+    def test_a_refusal_names_the_client_and_whom_the_proxy_named(self):
+        server = self.serve(*self.HEADER)
+        for _ in range(2):  # each on a connection of its own
+            server.ask("GET", "/api/state", None, {"X-User": "carl", "X-Forwarded-For": "192.0.2.9"})
+        server.ask("POST", "/mcp", "{}", {"Authorization": "Bearer x", "X-Forwarded-For": "192.0.2.10"})
+        refused = self.audit("--operation", "request")
+        self.assertEqual([(record["client"], record["subject"]["id"]) for record in refused],
+                         [("192.0.2.9", "carl")] * 2 + [("192.0.2.10", "server")])
+
     def test_users_are_created_where_that_is_wanted(self):
         server = self.serve(*self.HEADER, "--create-users")
         for _ in range(2):

@@ -100,10 +100,12 @@ static void write_log(struct exchange *exchange, bool is_complete)
     if (exchange->began_ms >= 0) {
         access.took_ms = loop_now_ms(server->loop) - exchange->began_ms;
         access.method = http_method_name(exchange->method);
+        if (exchange->incoming != NULL)
+            access.request = httpparse_request(exchange->incoming->parse);
         if (exchange->target != NULL)
             access.target = str_from(exchange->target);
-        else if (exchange->incoming != NULL)
-            access.target = httpparse_request(exchange->incoming->parse)->target;
+        else if (access.request != NULL)
+            access.target = access.request->target;
     }
     server->config.on_access(server->config.data, &access);
 }

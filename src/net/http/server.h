@@ -38,6 +38,8 @@ enum {
 /* One line of an access log; the strings are invalid after the callback returns. */
 struct http_access {
     const struct address *peer;
+    /* NULL if it is not in memory any more, or never was. */
+    const struct http_request *request;
     struct str method; /* empty if the request was refused before it was parsed */
     struct str target; /* shortened for an answer that was sent in pieces */
     int status;        /* 0 without an answer */

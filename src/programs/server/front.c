@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "loop/timer.h"
 #include "mcp/mcp.h"
 #include "net/http/router.h"
@@ -33,6 +34,7 @@ enum {
     SWEEP_STEP_MS = 10,           /* a round takes several steps, so that no call waits for it */
     SWEEP_USERS = 64,             /* of a step */
     REFUSED_BYTES = 256,
+    REFUSED_USER_BYTES = 64,
 };
 
 struct front {
@@ -509,9 +511,12 @@ static const struct route routes[] = {
 /* Attempts to sign in have records of their own, which say more. */
 static void note_refusal(struct front *front, const struct http_access *access)
 {
+    const struct trusted_proxies *proxies = front->config.proxies;
     struct str path = access->target;
-    char from[ADDRESS_TEXT_BYTES];
+    char user[REFUSED_USER_BYTES + PRINTABLE_CUT_BYTES];
+    char from[PROXIES_CLIENT_BYTES];
     char what[REFUSED_BYTES];
+    struct str named = STR_EMPTY;
     struct str rest;
 
     if (access->status != 401 && access->status != 403 && access->status != 429)
@@ -520,10 +525,15 @@ static void note_refusal(struct front *front, const struct http_access *access)
     (void)str_cut(&rest, '?', &path); /* a query may have a key */
     if (str_eq(path, STR("/login")) && access->status != 403)
         return;
-    address_format(access->peer, from);
+    proxies_client_of(proxies, access->peer, access->request, from);
+    /* Whom a proxy names may be nobody here, which is why it was refused. */
+    if (!proxies_user_of(proxies, access->peer, access->request, &named))
+        named = STR_EMPTY;
+    printable_cut(named, PRINTABLE_ASCII, user, REFUSED_USER_BYTES);
     snprintf(what, sizeof(what), "%.*s %.*s", STR_ARG(access->method), STR_ARG(path));
     serveraudit_write(front->config.audit,
                       &(struct serveraudit_note){.operation = AUTHORITY_OP_REQUEST,
+                                                 .user = str_from(user),
                                                  .what = str_from(what),
                                                  .from = from,
                                                  .error = access->status == 401 ? ERR_UNAUTHORIZED

@@ -62,17 +62,16 @@ static void format_ip(const struct address *address, char out_text[PROXIES_CLIEN
         out_text[len - 2] = '\0'; /* ":0" */
 }
 
-void proxies_client(const struct trusted_proxies *proxies, const struct exchange *exchange,
-                    char out_text[PROXIES_CLIENT_BYTES])
+void proxies_client_of(const struct trusted_proxies *proxies, const struct address *peer,
+                       const struct http_request *request, char out_text[PROXIES_CLIENT_BYTES])
 {
-    const struct http_request *request = exchange_request(exchange);
-    struct address address = *exchange_peer(exchange);
+    size_t count = request != NULL && is_proxy(proxies, peer) ? request->header_count : 0;
+    struct address address = *peer;
     struct str last = STR_EMPTY;
     struct address said;
 
     /* What stands before its last address may come from anybody. */
-    for (size_t i = 0; is_proxy(proxies, exchange_peer(exchange)) && i < request->header_count;
-         i++) {
+    for (size_t i = 0; i < count; i++) {
         struct http_field field = http_header_at(request, i);
         struct str part;
 
@@ -85,6 +84,12 @@ void proxies_client(const struct trusted_proxies *proxies, const struct exchange
     format_ip(&address, out_text);
 }
 
+void proxies_client(const struct trusted_proxies *proxies, const struct exchange *exchange,
+                    char out_text[PROXIES_CLIENT_BYTES])
+{
+    proxies_client_of(proxies, exchange_peer(exchange), exchange_request(exchange), out_text);
+}
+
 struct str proxies_network(const char *client, char space[ADDRESS_IP_BYTES])
 {
     struct address address;
@@ -95,13 +100,12 @@ struct str proxies_network(const char *client, char space[ADDRESS_IP_BYTES])
     return (struct str){space, is_ipv4(&address) ? ADDRESS_IP_BYTES : IPV6_NETWORK_BYTES};
 }
 
-bool proxies_user(const struct trusted_proxies *proxies, const struct exchange *exchange,
-                  struct str *out_name)
+bool proxies_user_of(const struct trusted_proxies *proxies, const struct address *peer,
+                     const struct http_request *request, struct str *out_name)
 {
-    const struct http_request *request = exchange_request(exchange);
     size_t count = 0;
 
-    if (proxies->header.len == 0 || !is_proxy(proxies, exchange_peer(exchange)))
+    if (proxies->header.len == 0 || request == NULL || !is_proxy(proxies, peer))
         return false;
     for (size_t i = 0; i < request->header_count; i++) {
         struct http_field field = http_header_at(request, i);
@@ -112,4 +116,10 @@ bool proxies_user(const struct trusted_proxies *proxies, const struct exchange *
         count++;
     }
     return count == 1 && out_name->len > 0;
+}
+
+bool proxies_user(const struct trusted_proxies *proxies, const struct exchange *exchange,
+                  struct str *out_name)
+{
+    return proxies_user_of(proxies, exchange_peer(exchange), exchange_request(exchange), out_name);
 }

@@ -28,11 +28,17 @@ int proxies_add(struct trusted_proxies *proxies, const char *address, struct err
 void proxies_client(const struct trusted_proxies *proxies, const struct exchange *exchange,
                     char out_text[PROXIES_CLIENT_BYTES]);
 
+/* The same for a request that has been answered; without `request` it is the peer. */
+void proxies_client_of(const struct trusted_proxies *proxies, const struct address *peer,
+                       const struct http_request *request, char out_text[PROXIES_CLIENT_BYTES]);
+
 /* The network to count attempts of: of IPv6 the first 64 bits, since one client has them all. */
 struct str proxies_network(const char *client, char space[ADDRESS_IP_BYTES]);
 
 /* The user that a proxy names; false without one. Several such headers are none. */
 bool proxies_user(const struct trusted_proxies *proxies, const struct exchange *exchange,
                   struct str *out_name);
+bool proxies_user_of(const struct trusted_proxies *proxies, const struct address *peer,
+                     const struct http_request *request, struct str *out_name);
 
 #endif
