@@ -811,6 +811,14 @@ class Record(Scene):
                                 env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE)
         lines = result.stdout.splitlines()
         self.assertRegex(lines[-1], r"127\.0\.0\.1 +anna +sign-in +.*denied \(password\): unauthorized")
+        self.add_agent()
+        self.manage("remove", "ci")
+        for options in ((), ("-v",)):
+            result = subprocess.run([GATEHOUSE, "audit", *options, "--server", "--state-dir", self.state],
+                                    env=clean_environment(), capture_output=True, text=True, timeout=PATIENCE)
+            created, revoked = result.stdout.splitlines()[-2:]
+            self.assertRegex(created, r"agent-key +.*ci  \(created\)")
+            self.assertRegex(revoked, r"agent-key +.*ci  \(revoked\)")
 
     def test_a_flood_of_refusals_pushes_nothing_out(self):
         self.add("anna")

@@ -127,6 +127,20 @@ static void put_remarks(struct output *output, const struct json_value *record)
         output_printf(output, "  (%jd entries before this are missing)", (intmax_t)number);
 }
 
+/* What became of a key or a token, "revoked": to the server these are all successes. */
+static void put_change(struct output *output, const struct json_value *record)
+{
+    const struct json_value *root = json_get(record, STR("root"));
+    struct str reason = text_of(record, STR("reason"));
+
+    if (root == NULL || reason.len == 0 || !str_eq(text_of(root, STR("id")), STR("server")) ||
+        !str_eq(text_of(root, STR("kind")), STR("secret")))
+        return;
+    output_str(output, STR("  ("));
+    output_shown(output, reason, PRINTABLE_LINE);
+    output_str(output, STR(")"));
+}
+
 /* On a terminal only the last component: it names the folder best, and fits. */
 static struct str folder_of(const struct table *table, const struct json_value *record)
 {
@@ -195,6 +209,7 @@ static void put_step(struct table *table, const struct json_value *record, bool 
     table_cell(table, text_of(record, STR("decision")));
     table_cell(table, text_of(record, STR("policySource")));
     put_names(&name, record);
+    put_change(&name, record);
     put_remarks(&name, record);
     table_cell(table, buf_view(&name.text));
     output_done(&name);
@@ -209,6 +224,7 @@ static void put_call(struct table *table, const struct json_value *record, bool 
     table_cell(table, folder_of(table, record));
     table_cell(table, text_of(record, STR("tool")));
     put_names(&text, record);
+    put_change(&text, record);
     table_cell(table, buf_view(&text.text));
     buf_clear(&text.text);
     put_end(&text, record, is_interrupted, table->width == 0 || table->width >= ROOMY);
