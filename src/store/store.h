@@ -109,6 +109,8 @@ bool store_is_name(struct str name);
 /* `password` may be NULL. ERR_ALREADY_EXISTS for a name in use. All of these are durable. */
 int store_add_user(struct store *store, struct str name, const char *password, int64_t now_wall_ms,
                    int64_t *out_id, struct err *err);
+/* Whether such a user could be added now: else the error that store_add_user() has for it. */
+int store_check_new_user(struct store *store, struct str name, struct err *err);
 /* ERR_NOT_FOUND */
 int store_find_user(struct store *store, struct str name, struct store_user *out_user);
 int store_get_user(struct store *store, int64_t id, struct store_user *out_user);

@@ -69,6 +69,26 @@ static int64_t new_id(void)
     return id;
 }
 
+static int refuse_taken(struct str name, struct err *err)
+{
+    return err_set(err, ERR_ALREADY_EXISTS, "there is a user called '%.*s' already", STR_ARG(name));
+}
+
+int store_check_new_user(struct store *store, struct str name, struct err *err)
+{
+    struct store_user user;
+    int r;
+
+    if (!store_is_name(name))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+                       "a name has 1 to %d visible ASCII characters, like anna or anna@example.org",
+                       STORE_MAX_NAME_BYTES);
+    r = store_find_user(store, name, &user);
+    if (r == 0)
+        return refuse_taken(name, err);
+    return r == ERR_NOT_FOUND ? 0 : err_set_plain(err, r);
+}
+
 int store_add_user(struct store *store, struct str name, const char *password, int64_t now_wall_ms,
                    int64_t *out_id, struct err *err)
 {
@@ -79,19 +99,17 @@ int store_add_user(struct store *store, struct str name, const char *password, i
         .values = {DATABASE_VALUE_NUMBER(id), DATABASE_VALUE_STR(name),
                    DATABASE_VALUE_STR(STR_EMPTY), DATABASE_VALUE_NUMBER(now_wall_ms),
                    DATABASE_VALUE_NUMBER(STORE_MAX_USERS)}};
-    int r;
+    int r = store_check_new_user(store, name, err);
 
-    if (!store_is_name(name))
-        return err_set(err, ERR_INVALID_ARGUMENT,
-                       "a name has 1 to %d visible ASCII characters, like anna or anna@example.org",
-                       STORE_MAX_NAME_BYTES);
+    if (r < 0)
+        return r;
     if (password != NULL)
         write.values[2].bytes = str_from(password);
     else
         write.values[2].kind = DATABASE_NOTHING;
     r = database_execute(store->writer, &write);
-    if (r == ERR_ALREADY_EXISTS)
-        return err_set(err, r, "there is a user called '%.*s' already", STR_ARG(name));
+    if (r == ERR_ALREADY_EXISTS) /* added since */
+        return refuse_taken(name, err);
     if (r == 0)
         return err_set(err, ERR_TOO_LARGE, "there are %d users already: remove one first",
                        STORE_MAX_USERS);

@@ -225,6 +225,10 @@ class Command(Scene):
         self.assertIn("no user", self.user("remove", "bob", status=1))
         self.assertIn("cannot be removed", self.user("remove", "owner", status=2))
         self.assertIn("visible ASCII", self.user("add", "a b", given=PASSWORD, status=2))
+        # Before anybody has typed a password.
+        self.assertIn("visible ASCII", self.user("add", "a b", given="", status=2))
+        self.assertIn("already", self.user("add", "owner", given="", status=1))
+        self.assertIn("no user called", self.user("passwd", "nobody", given="", status=1))
         self.assertEqual([record[:1] + record[2:] for record in self.recorded()],
                          [("account", "anna", "add"), ("account", "bob", "add"),
                           ("account", "bob", "remove")])

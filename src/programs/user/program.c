@@ -219,6 +219,21 @@ static bool wants_password(const struct option_values *values)
     }
 }
 
+/* Before anybody types a password for nothing. */
+static int check_name(struct program *program, struct err *err)
+{
+    const char *name = options_argument(program->values, USER_ARGUMENT_NAME);
+    struct store_user user;
+    int r;
+
+    if (program->values->command != &user_commands[USER_ADD])
+        return find(program, name, &user, err);
+    r = store_check_new_user(program->store, str_from(name), err);
+    if (r == ERR_INVALID_ARGUMENT)
+        r = err->code = ERR_INVALID_OPTION; /* as in add() */
+    return r;
+}
+
 static int work(struct program *program, struct err *err)
 {
     const struct option_values *values = program->values;
@@ -257,6 +272,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
         r = store_open(path, &program.store, err);
     if (r == 0)
         r = serveraudit_open(&program.audit, path, err);
+    if (r == 0 && wants_password(values))
+        r = check_name(&program, err);
     if (r == 0 && wants_password(values))
         r = newpassword_read(&program.password, err);
     if (r == 0)
