@@ -124,8 +124,8 @@ static int refuse_place(const struct landlock_place *place, struct err *err)
     if (place->path == NULL)
         return err_set(err, err_from_errno(errno_value), "cannot grant file descriptor %d: %s",
                        place->fd, err_errno_text(errno_value));
-    return err_set_field(err, err_from_errno(errno_value), place->path, "cannot be granted: %s",
-                         err_errno_text(errno_value));
+    return err_set_field(err, err_from_errno(errno_value), place->path, "cannot use '%s': %s",
+                         place->path, err_errno_text(errno_value));
 }
 
 static int grant(int ruleset_fd, const struct landlock_masks *masks,

@@ -189,6 +189,11 @@ class Backups(test_server.Scene):
         self.assertIn("exists already", self.backup(copy, 1))
         self.assertEqual(copy.read_text(), "precious")
 
+    def test_a_folder_that_is_not_there_is_named(self):
+        self.serve().end()
+        self.assertEqual(self.backup(self.room / "none/copy.db", 1),
+                         f"gatehouse backup: cannot use '{self.room}/none': No such file or directory\n")
+
     def test_without_a_state_there_is_nothing_to_copy(self):
         self.assertIn("there is no server's state", self.backup(self.room / "copy.db", 1))
         self.assertFalse((self.room / "copy.db").exists())
