@@ -388,6 +388,8 @@ class Questions(WatchedTerminal, Extensions):
         stream, question = self.ask("b.txt")
         self.assertEqual(question["options"], ["denyOnce", "allowOnce", "allowForSession"])
         self.assertIn("b.txt", question["description"])
+        self.assertEqual(question["agent"], "ci")
+        self.see("ci@127.0.0.1")
         self.assertEqual(self.answer(question, "alwaysAllow"), 400)
         self.assertEqual(self.answer(question, "allowOnce"), 200)
         self.assertNotIn("isError", stream.next()["result"])

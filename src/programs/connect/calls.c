@@ -292,6 +292,9 @@ static int copy_call(struct calls *calls, const struct gateway_call *call, struc
     if (given == NULL || copy == NULL || !arena_copy_str(&input->arena, call->id, &given->id) ||
         !name_client(calls, call, &input->arena, &given->client))
         return input->arena.error;
+    /* For questions, where the server alone says nothing new. */
+    if (given->client.ptr != calls->config.client.ptr)
+        input->client = given->client;
     given->calls = calls;
     *out_given = given;
     return confirmation_take(&input->arena, copy, &input->arguments, &given->confirmation);

@@ -59,6 +59,8 @@ static void send_question(const struct remote_questions *questions, const struct
     json_begin_object(&json);
     json_put_str(&json, STR("type"), STR("question"));
     json_put_str(&json, STR("questionId"), str_from(name));
+    if (shown->question->client.len > 0)
+        json_put_str_lossy(&json, STR("client"), shown->question->client);
     r = confirmation_write_members(shown->question, choices_of(questions), &json);
     json_end_object(&json);
     if (r == 0)

@@ -721,7 +721,16 @@ static struct open_question *find_named(struct board *board, int64_t id, struct 
     return NULL;
 }
 
-void board_take_question(struct board *board, int64_t id, struct str name,
+/* "name@host", where the host is this server. */
+static struct str agent_of(struct str client)
+{
+    const char *at = client.len > 0 ? memrchr(client.ptr, '@', client.len) : NULL;
+
+    return at != NULL && at != client.ptr ? str_slice(client, 0, (size_t)(at - client.ptr))
+                                          : STR("The machine");
+}
+
+void board_take_question(struct board *board, int64_t id, struct str name, struct str client,
                          const struct machine_question *asked)
 {
     struct board_user *user = need_user(board, id);
@@ -730,7 +739,7 @@ void board_take_question(struct board *board, int64_t id, struct str name,
     if (user == NULL || name.len == 0 || name.len >= NAME_BYTES ||
         find_named(board, id, name) != NULL)
         return;
-    question = open_question(user, STR("the machine"), asked);
+    question = open_question(user, agent_of(client), asked);
     if (question == NULL)
         return;
     snprintf(question->name, sizeof(question->name), "%.*s", STR_ARG(name));

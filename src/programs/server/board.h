@@ -107,8 +107,9 @@ int board_answer(struct board *board, int64_t id, uint64_t number, struct str ch
 /*
  * A question that the machine asks in its terminal at the same time, by the name it has there.
  * Known ones are ignored, as those without choices. Who answers it first is up to the machine.
+ * `client` is for whom it asks, "name@host", or empty.
  */
-void board_take_question(struct board *board, int64_t id, struct str name,
+void board_take_question(struct board *board, int64_t id, struct str name, struct str client,
                          const struct machine_question *asked);
 /* It was answered there, or is not asked any more. */
 void board_close_question(struct board *board, int64_t id, struct str name, struct str by);

@@ -270,6 +270,7 @@ static void on_report(void *data, int64_t user, struct str type, const struct js
 {
     struct front *front = data;
     struct machine_question question;
+    struct str client = STR_EMPTY;
     struct str name = STR_EMPTY;
     struct str by = STR_EMPTY;
     struct str rule = STR_EMPTY;
@@ -277,7 +278,8 @@ static void on_report(void *data, int64_t user, struct str type, const struct js
     json_get_str(event, STR("questionId"), &name);
     if (str_eq(type, STR("question"))) {
         machinequestion_read_members(event, &question);
-        board_take_question(front->board, user, name, &question);
+        json_get_str(event, STR("client"), &client);
+        board_take_question(front->board, user, name, client, &question);
     } else if (str_eq(type, STR("question-closed"))) {
         json_get_str(event, STR("by"), &by);
         board_close_question(front->board, user, name, by);

@@ -268,7 +268,7 @@ static void an_answer_in_time_is_the_user_s(void **state)
 static void the_machine_knows_how_long_it_waits(void **state)
 {
     (void)state;
-    board_take_question(board, ANNA, STR("its name"), &question);
+    board_take_question(board, ANNA, STR("its name"), STR_EMPTY, &question);
     assert_true(hears(STR("run ls")));
     assert_false(hears(STR("leftMs")));
     http_fixture_pass(fixture, 10 * BOARD_QUESTION_MS);
@@ -277,6 +277,27 @@ static void the_machine_knows_how_long_it_waits(void **state)
     board_close_question(board, ANNA, STR("its name"), STR("its time limit"));
     assert_true(hears(STR("its time limit")));
     assert_int_equal(decisions, 0);
+}
+
+static void a_machine_s_question_names_the_agent_that_the_server_knows(void **state)
+{
+    static const struct {
+        const char *client;
+        const char *shown;
+    } cases[] = {
+        {"claude@gate.example", "\"agent\":\"claude\""},
+        {"gate.example", "\"agent\":\"The machine\""},
+        {"@gate.example", "\"agent\":\"The machine\""},
+        {"", "\"agent\":\"The machine\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        board_take_question(board, ANNA, STR("its name"), str_from(cases[i].client), &question);
+        assert_true(hears(str_from(cases[i].shown)));
+        board_close_question(board, ANNA, STR("its name"), STR("its time limit"));
+        assert_true(hears(STR("its time limit")));
+    }
 }
 
 #define PAGE_CASE(function) cmocka_unit_test_setup_teardown(function, set_up_page, tear_down_page)
@@ -289,4 +310,5 @@ TEST_MAIN(cmocka_unit_test_setup_teardown(a_user_has_so_many_and_the_newest_of_t
           cmocka_unit_test_setup_teardown(a_user_who_calls_often_makes_no_others_be_forgotten,
                                           set_up, tear_down),
           PAGE_CASE(without_an_answer_none_is_made_up), PAGE_CASE(an_answer_in_time_is_the_user_s),
-          PAGE_CASE(the_machine_knows_how_long_it_waits))
+          PAGE_CASE(the_machine_knows_how_long_it_waits),
+          PAGE_CASE(a_machine_s_question_names_the_agent_that_the_server_knows))
