@@ -166,6 +166,20 @@ static socklen_t to_sockaddr(const struct address *address, struct sockaddr_stor
     return sizeof(v6);
 }
 
+static const char *remedy(int errno_value)
+{
+    switch (errno_value) {
+    case EADDRINUSE:
+        return "; stop the program that uses this port, or choose another port";
+    case EACCES:
+        return "; ports below 1024 are for root: choose another port";
+    case EADDRNOTAVAIL:
+        return "; choose an address of this machine";
+    default:
+        return "";
+    }
+}
+
 int address_listen(const struct address *address, struct err *err, int *out_fd)
 {
     static const uint8_t any[ADDRESS_IP_BYTES];
@@ -188,12 +202,9 @@ int address_listen(const struct address *address, struct err *err, int *out_fd)
     if (r < 0)
         return err_set_field(err, r, text, "cannot set up a socket for %s", text);
     if (bind(fd, (struct sockaddr *)&storage, len) < 0 || listen(fd, BACKLOG) < 0) {
-        bool is_in_use = errno == EADDRINUSE;
-
-        r = is_in_use ? ERR_ALREADY_EXISTS : err_from_errno(errno);
-        return err_set_field(
-            err, r, text, "cannot listen on %s: %s%s", text, err_errno_text(errno),
-            is_in_use ? "; stop the program that uses this port, or choose another port" : "");
+        r = errno == EADDRINUSE ? ERR_ALREADY_EXISTS : err_from_errno(errno);
+        return err_set_field(err, r, text, "cannot listen on %s: %s%s", text, err_errno_text(errno),
+                             remedy(errno));
     }
     *out_fd = steal_fd(&fd);
     return 0;

@@ -2,10 +2,13 @@
 #include "test.h"
 
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "net/address.h"
+
+enum { NOBODY = 65534, SKIPPED = 77 };
 
 static void assert_reads_as(const char *text, const char *wanted)
 {
@@ -83,7 +86,49 @@ static void a_port_is_chosen_and_known_and_taken_only_once(void **state)
     assert_non_null(strstr(err.message, "127.0.0.1:"));
 }
 
+static void an_address_of_another_machine_is_refused_with_what_to_do(void **state)
+{
+    struct address address;
+    struct err err = ERR_INIT;
+    int fd = -1;
+
+    (void)state;
+    assert_int_equal(address_parse(STR("192.0.2.1:0"), &address), 0);
+    assert_true(address_listen(&address, &err, &fd) < 0);
+    assert_non_null(strstr(err.message, "choose an address of this machine"));
+}
+
+/* In a child, because it gives up root for good. */
+static void a_port_of_root_is_refused_with_what_to_do(void **state)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct address address;
+        struct err err = ERR_INIT;
+        int fd = -1;
+
+        if (geteuid() == 0 && setuid(NOBODY) < 0)
+            _exit(1);
+        if (address_parse(STR("127.0.0.1:1"), &address) < 0)
+            _exit(1);
+        if (address_listen(&address, &err, &fd) == 0)
+            _exit(SKIPPED); /* the system lets everybody use them */
+        _exit(strstr(err.message, "ports below 1024 are for root") != NULL ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == SKIPPED)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 TEST_MAIN(cmocka_unit_test(addresses_read_and_write_the_same),
           cmocka_unit_test(what_is_no_address_is_refused),
           cmocka_unit_test(loopback_is_this_machine),
-          cmocka_unit_test(a_port_is_chosen_and_known_and_taken_only_once))
+          cmocka_unit_test(a_port_is_chosen_and_known_and_taken_only_once),
+          cmocka_unit_test(an_address_of_another_machine_is_refused_with_what_to_do),
+          cmocka_unit_test(a_port_of_root_is_refused_with_what_to_do))
