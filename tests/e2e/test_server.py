@@ -462,7 +462,10 @@ class Daemon(Scene):
             question = stream.next()
         schema = question["params"]["requestedSchema"]["properties"]["decision"]
         self.assertEqual(schema["enum"], ["Deny once", "Allow once", "Allow for this session"])
-        self.assertIn("b.txt", question["params"]["message"])
+        lines = question["params"]["message"].splitlines()
+        self.assertRegex(lines[0], "^filesystemWrite: Creates b.txt ")
+        self.assertIn("| +x", lines)
+        self.assertEqual(lines[-1], f"- {self.folder}/b.txt")
         self.assertFalse((self.folder / "b.txt").exists())
         reply = {"jsonrpc": "2.0", "id": question["id"],
                  "result": {"action": "accept", "content": {"decision": "Allow once"}}}

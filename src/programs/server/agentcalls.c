@@ -78,16 +78,41 @@ static void fail(struct agent_call *work, const struct err *err)
 
 /* ---- questions of the machine ---- */
 
+/*
+ * The lines of a change stay lines. Each stands behind a bar, as the machine writes them, so none
+ * looks like what the server says itself.
+ */
+static int write_description(struct str description, struct buf *out)
+{
+    char text[MAX_DESCRIPTION_BYTES + PRINTABLE_CUT_BYTES];
+    size_t room = MAX_DESCRIPTION_BYTES;
+    struct str line;
+    bool is_first = true;
+    int r = 0;
+
+    while (r == 0 && room > 0 && str_cut(&description, '\n', &line)) {
+        size_t len = printable_cut(line, PRINTABLE_TABS, text, room);
+        bool needs_bar = !is_first && line.len > 0 && !str_starts_with(line, STR("|"));
+
+        r = buf_printf(out, "%s%s%s", is_first ? "" : "\n", needs_bar ? "| " : "", text);
+        room -= len < room ? len : room;
+        is_first = false;
+    }
+    return r == 0 && description.len > 0 ? buf_append_str(out, STR("\n...")) : r;
+}
+
 static int write_message(const struct machine_question *question, struct buf *out)
 {
-    char description[MAX_DESCRIPTION_BYTES + PRINTABLE_CUT_BYTES];
     char resource[MAX_RESOURCE_BYTES + PRINTABLE_CUT_BYTES];
     char group[64 + PRINTABLE_CUT_BYTES];
+    int r;
 
-    printable_cut(question->description, PRINTABLE_LINE, description, MAX_DESCRIPTION_BYTES);
     printable_cut(question->resource, PRINTABLE_LINE, resource, MAX_RESOURCE_BYTES);
     printable_cut(question->group, PRINTABLE_LINE, group, 64);
-    return buf_printf(out, "%s: %s\n- %s", group, description, resource);
+    r = buf_printf(out, "%s: ", group);
+    if (r == 0)
+        r = write_description(question->description, out);
+    return r == 0 ? buf_printf(out, "\n- %s", resource) : r;
 }
 
 static int write_form(const struct machine_question *question, struct buf *out)
