@@ -142,6 +142,21 @@ export const details = ({ Scene, all, gatehouse, pictures, PATIENCE }) => ({
     await scene.page.keyboard.press("Enter");
     assert.ok(!(await writing).isError);
     assert.ok(existsSync(`${scene.folder}/made`));
+    // The next question is near, but not under the key that is still pressed; then comes the page.
+    await scene.page.locator(".question").waitFor({ state: "detached" });
+    const has = (selector) => scene.page.locator(`${selector}:focus`).waitFor();
+    await has("main");
+    const setQuestions = (...ids) => scene.page.evaluate(async (names) => {
+      const { changed, state } = await import(document.querySelector("script[type=module]").src.replace("start.js", "store.js"));
+      state.questions.splice(0, Infinity, ...names.map((id) => ({ id, options: ["denyOnce"], toolGroup: "shell", resource: id, leftMs: 9999, askedAt: Date.now() })));
+      changed("questions");
+    }, ids);
+    await setQuestions("first", "second");
+    await tabTo(scene.page, "Deny");
+    await setQuestions("second");
+    await has(".question");
+    await setQuestions();
+    await has("main");
     // And with the mouse: news between the press and the release of its button.
     await scene.page.getByRole("link", { name: "Rules", exact: true }).hover();
     await scene.page.mouse.down();

@@ -146,8 +146,10 @@ async function signIn() {
 const cards = new Map();
 function drawQuestions() {
   const box = document.getElementById("questions");
+  let hadFocus = false;
   for (const [id, card] of cards)
     if (!state.questions.some((question) => question.id === id)) {
+      hadFocus ||= card.contains(document.activeElement);
       card.remove();
       cards.delete(id);
     }
@@ -157,6 +159,8 @@ function drawQuestions() {
       box.append(cards.get(question.id));
       document.getElementById("heard").textContent = cards.get(question.id).querySelector("h2").textContent;
     }
+  // Not to a button, which the next press of Enter would answer.
+  if (hadFocus) (box.firstElementChild ?? document.getElementById("main")).focus({ preventScroll: true });
 }
 
 watch((what) => {

@@ -144,7 +144,7 @@ export function questionCard(question) {
         act(event.target, () => post(`/api/questions/${question.id}`, { answer: option }));
       },
     }, CHOICES[option] ?? option)));
-  return h("section", { class: "card question", "aria-label": "Question" },
+  return h("section", { class: "card question", "aria-label": "Question", tabindex: "-1" },
     h("div", { class: "row apart" }, h("h2", {}, `${question.agent === PAGE ? "This page" : question.agent ?? "An agent"} asks: ${groupName(question.toolGroup)}`),
       h("span", { class: "quiet" }, h("span", { class: "wide" }, clock(question.askedAt), question.leftMs === undefined ? "" : " · "), question.leftMs !== undefined && countdown(question.leftMs))),
     text && h("p", { class: "lines" }, text),
