@@ -294,6 +294,14 @@ class Command(Scene):
         self.assertIn(b"$argon2id$", stored)
 
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give files away")
+    def test_the_state_of_a_service_is_for_the_user_of_the_service(self):
+        self.add("anna")
+        os.chown(self.state, 65534, 65534)
+        self.assertEqual(self.user("list", status=1), "gatehouse user: the state directory belongs to another user (uid 65534), "
+                         f"who has to run this: {self.state}; use --state-dir to choose another\n")
+
+
 class Sessions(Scene):
     def test_a_user_sees_and_ends_sessions(self):
         self.add("anna", "bob")

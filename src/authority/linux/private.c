@@ -27,7 +27,9 @@ static int check_private(int fd, const char *path, struct err *err)
         return refuse(err, path, errno);
     if (about.st_uid != geteuid())
         return err_set_field(err, ERR_PERMISSION_DENIED, "state_dir",
-                             "the state directory belongs to another user: %s", path);
+                             "the state directory belongs to another user (uid %u), who has to run "
+                             "this: %s",
+                             (unsigned)about.st_uid, path);
     if ((about.st_mode & 077) != 0)
         return err_set_field(
             err, ERR_PERMISSION_DENIED, "state_dir",
