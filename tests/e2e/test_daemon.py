@@ -565,11 +565,14 @@ class Rules(Scene):
     def test_every_answer_is_told(self):
         server, daemon = self.connect("--permission-filesystem-write", "allow")
         self.good(server, "move", sourcePath="a.txt", destinationPath="b.txt")
+        self.good(server, "write_file", filePath="new.txt", content="x")  # looks up, creates, changes
         self.error(server, "nonsense")
         self.error(server, "shell_execute", command="true")
         told = daemon.end()[1].splitlines()
         (moved,) = [line for line in told if "tool=move" in line]
         self.assertIn(f"on={self.root}/a.txt on={self.root}/b.txt", moved)
+        (written,) = [line for line in told if "tool=write_file" in line]
+        self.assertIn(f" tool=write_file on={self.root}/new.txt by=", written)
         for name, words in (("nonsense", "unknown tool"), ("shell_execute", "not offered")):
             (line,) = [line for line in told if f"tool={name}" in line]
             self.assertIn(" refused ", line)

@@ -64,6 +64,34 @@ static bool reports(const struct calls *calls)
 
 /* ---- what the person who watches is told ---- */
 
+/* A file that is looked up, created and changed is one. Returns how many fields there are. */
+static size_t tell_resources(const struct provider_subject *subject, struct log_field *fields)
+{
+    struct str told[TOLD_RESOURCES];
+    size_t told_count = 0;
+    size_t count = 0;
+    size_t others = 0;
+
+    for (size_t i = 0; i < subject->count; i++) {
+        struct str name = permission_resource_name(&subject->resources[i]);
+        bool is_told = false;
+
+        for (size_t k = 0; k < told_count && !is_told; k++)
+            is_told = str_eq(name, told[k]);
+        if (is_told)
+            continue;
+        if (told_count == TOLD_RESOURCES) {
+            others++;
+            continue;
+        }
+        told[told_count++] = name;
+        fields[count++] = (struct log_field)LOG_STR("on", name);
+    }
+    if (others > 0)
+        fields[count++] = (struct log_field)LOG_INT("others", (int64_t)others);
+    return count;
+}
+
 /* Omits empty fields. */
 static void tell(const struct calls *calls, const struct call *call, const char *what_happened,
                  const struct err *err)
@@ -75,12 +103,7 @@ static void tell(const struct calls *calls, const struct call *call, const char 
 
     if (!log_wants(config->log, LOG_INFO))
         return;
-    for (size_t i = 0; i < subject->count && i < TOLD_RESOURCES; i++)
-        fields[count++] =
-            (struct log_field)LOG_STR("on", permission_resource_name(&subject->resources[i]));
-    if (subject->count > TOLD_RESOURCES)
-        fields[count++] =
-            (struct log_field)LOG_INT("others", (int64_t)(subject->count - TOLD_RESOURCES));
+    count += tell_resources(subject, fields + count);
     if (subject->count > 0 && subject->resources[0].cwd.len > 0)
         fields[count++] = (struct log_field)LOG_STR("cwd", subject->resources[0].cwd);
     fields[count++] = (struct log_field)LOG_TEXT("by", permission_source_name(call_source(call)));
