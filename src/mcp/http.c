@@ -55,8 +55,10 @@ void mcp_http_challenge(struct exchange *exchange, int error, bool had_token, st
         r = buf_append_str(&challenge, error == ERR_SCOPE_MISSING
                                            ? STR(" error=\"insufficient_scope\"")
                                            : STR(" error=\"invalid_token\""));
-        body = error == ERR_SCOPE_MISSING ? STR("{\"error\":\"the token does not allow this\"}")
-                                          : STR("{\"error\":\"unknown token\"}");
+        body = error == ERR_SCOPE_MISSING
+                   ? STR("{\"error\":\"the token does not allow this\"}")
+                   : STR("{\"error\":\"unknown token, or one that was revoked: "
+                         "your user can give you another\"}");
         has_more = true;
     }
     if (r == 0 && metadata.len > 0) {

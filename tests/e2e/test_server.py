@@ -329,7 +329,9 @@ class Agents(Scene):
         self.assertIn("error", agent.call("write_file", {}))
         self.manage("remove", "ci")
         self.manage("remove", "ci", status=1)
-        self.assertEqual(agent.post("tools/list", {})[0], 401)
+        status, _, refusal = agent.post("tools/list", {})
+        self.assertEqual(status, 401)
+        self.assertIn("unknown token, or one that was revoked: your user can", refusal["error"])
 
     def test_nothing_secret_is_stored(self):
         server = self.serve()
