@@ -301,6 +301,13 @@ class Pages(Scene):
         server.ask("POST", "/instance-ai/filesystem/toggle", None, user | OURS)
         self.assertTrue(server.ask("GET", SEED + "status", None, user)[2]["filesystemEnabled"])
 
+    def test_a_foreign_host_name_is_refused_with_what_to_do(self):
+        server = self.serve()
+        for path in "/", "/api/state", "/mcp", N8N + "status":
+            status, _, answer = server.ask("GET", path, None, {"Host": "gate.example"})
+            self.assertEqual(status, 403, path)
+            self.assertIn("start it with --public-url", json.dumps(answer), path)
+
     def test_health(self):
         server = self.serve()
         self.assertEqual(server.ask("GET", "/healthz")[::2], (200, b"ok\n"))

@@ -561,6 +561,11 @@ static int write_error(void *data, struct str path, int error, struct buf *out)
 
     (void)data;
     err_set_plain(&err, error);
+    if (error == ERR_HOST_DENIED) /* of a browser or a proxy whose administrator reads this */
+        err_set(&err, error,
+                "%s: use the address that the server printed, or start it with --public-url and "
+                "let a proxy pass the Host header on",
+                err_text(error));
     if (hubhttp_has_path(path))
         return hubhttp_write_error(err_http_status(error), err.message, out);
     if (str_starts_with(path, STR(PAGEAPI_PREFIX)) || str_eq(path, STR("/login")) ||
@@ -568,7 +573,7 @@ static int write_error(void *data, struct str path, int error, struct buf *out)
         return pageapi_write_error(&err, out);
     if (str_eq(path, STR("/mcp")))
         return mcp_write_refusal(out, STR_EMPTY, &err);
-    return ERR_UNSUPPORTED;
+    return error == ERR_HOST_DENIED ? pageapi_write_error(&err, out) : ERR_UNSUPPORTED;
 }
 
 static int make_filter(void *data, struct filter **out_filter)
