@@ -405,40 +405,39 @@ static void add_text(struct facts *facts, const char *text)
         add_fact(facts, text, strlen(text) + 1);
 }
 
-/* All that the line tells besides the time and the outcome; 0 if there is too much of it. */
-static size_t list_facts(const struct authority_event *event, char room[AUDIT_FACTS_BYTES])
+/* All that the line tells besides the time and the outcome; false if there is too much of it. */
+static bool list_facts(const struct authority_event *event, struct facts *facts)
 {
     static const struct authority_call none;
     const struct authority_call *call = event->call != NULL ? event->call : &none;
     const uint64_t numbers[] = {event->request_id, call->id, (uint64_t)event->operation,
                                 (uint64_t)event->subject->type, (uint64_t)event->root->kind};
-    struct facts facts = {.room = room};
 
-    add_fact(&facts, numbers, sizeof(numbers));
-    add_name(&facts, event->name);
-    add_name(&facts, event->destination);
-    add_text(&facts, event->subject->id);
-    add_text(&facts, event->subject->run_id);
-    add_text(&facts, event->root->id);
-    add_text(&facts, event->root->display_name);
-    add_text(&facts, call->tool);
-    add_text(&facts, call->decision);
-    add_text(&facts, call->client);
-    add_text(&facts, event->policy_source);
-    add_text(&facts, event->reason);
-    return facts.is_full ? 0 : facts.len;
+    add_fact(facts, numbers, sizeof(numbers));
+    add_name(facts, event->name);
+    add_name(facts, event->destination);
+    add_text(facts, event->subject->id);
+    add_text(facts, event->subject->run_id);
+    add_text(facts, event->root->id);
+    add_text(facts, event->root->display_name);
+    add_text(facts, call->tool);
+    add_text(facts, call->decision);
+    add_text(facts, call->client);
+    add_text(facts, event->policy_source);
+    add_text(facts, event->reason);
+    return !facts->is_full;
 }
 
 /* Whether the line would tell the same of it as of the intent. */
 static bool is_its_success(const struct authority_event *event, const struct audit_intent *intent)
 {
-    __attribute__((uninitialized)) char facts[AUDIT_FACTS_BYTES];
+    __attribute__((uninitialized)) char room[AUDIT_FACTS_BYTES];
+    struct facts facts = {.room = room};
 
     return event->outcome == AUTHORITY_SUCCESS && intent->outcome_at > 0 && event->error == 0 &&
            event->wrapper_count == 0 && event->details.len == 0 &&
-           operation_is_mutation(event->operation) &&
-           list_facts(event, facts) == intent->facts_len &&
-           memcmp(facts, intent->facts, intent->facts_len) == 0;
+           operation_is_mutation(event->operation) && list_facts(event, &facts) &&
+           facts.len == intent->facts_len && memcmp(room, intent->facts, facts.len) == 0;
 }
 
 static int write_success(const struct audit_intent *intent, const char *timestamp, struct buf *out)
@@ -466,13 +465,15 @@ static int write_success(const struct audit_intent *intent, const char *timestam
 static void keep_intent(const struct authority_event *event, struct str line, size_t result_at,
                         struct audit_intent *intent)
 {
+    struct facts facts = {.room = intent->facts};
+
     intent->outcome_at = 0;
     if (line.len > sizeof(intent->text) || event->error != 0 || event->wrapper_count > 0 ||
         event->details.len > 0)
         return;
-    intent->facts_len = list_facts(event, intent->facts);
-    if (intent->facts_len == 0)
+    if (!list_facts(event, &facts))
         return;
+    intent->facts_len = facts.len;
     memcpy(intent->text, line.ptr, line.len);
     intent->len = line.len;
     intent->outcome_at = result_at + STR(OUTCOME_START).len;
