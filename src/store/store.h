@@ -120,6 +120,12 @@ int store_each_user(struct store *store, void (*take)(void *data, const struct s
 bool store_has_passwords(struct store *store);
 /* Ends the user's logins as well. */
 int store_set_password(struct store *store, int64_t id, const char *password, struct err *err);
+/*
+ * If `old` is still the hash of the present one: `done` gets ERR_UNAUTHORIZED if not. Ends the
+ * user's logins but this one.
+ */
+void store_renew_password(struct store *store, int64_t id, const char *old, const char *password,
+                          int64_t login, store_done *done, void *context);
 /* With logins, machine and keys of agents. */
 int store_remove_user(struct store *store, int64_t id, struct err *err);
 

@@ -194,6 +194,19 @@ int store_set_password(struct store *store, int64_t id, const char *password, st
     return r < 0 ? err_set(err, r, "cannot save the password: %s", err_text(r)) : 0;
 }
 
+void store_renew_password(struct store *store, int64_t id, const char *old, const char *password,
+                          int64_t login, store_done *done, void *context)
+{
+    const struct database_write write = {
+        .sql = "UPDATE users SET password=?2 WHERE id=?1 AND password=?3",
+        .more = "DELETE FROM logins WHERE user=?1 AND id<>?4",
+        .missing = ERR_UNAUTHORIZED,
+        .values = {DATABASE_VALUE_NUMBER(id), DATABASE_VALUE_TEXT(password),
+                   DATABASE_VALUE_TEXT(old), DATABASE_VALUE_NUMBER(login)}};
+
+    store_write_later(store, &write, done, context);
+}
+
 int store_remove_user(struct store *store, int64_t id, struct err *err)
 {
     const struct database_write write = {.sql = "DELETE FROM users WHERE id=?1",

@@ -206,6 +206,58 @@ class Passwords(Scene):
         self.assertEqual(server.sign_in("anna", PASSWORD)[0], 401)
         self.assertEqual(server.sign_in("anna", "another long one")[0], 200)
 
+    def renew(self, server, user, current, new, **more):
+        return server.ask("POST", "/api/password", {"current": current, "new": new}, OURS | user | more)
+
+    def test_users_give_themselves_another_password(self):
+        self.add("anna", "bob")
+        server = self.serve()
+        here, there = (server.cookie("anna", PASSWORD) for _ in range(2))
+        other = server.cookie("bob", PASSWORD)
+        self.assertTrue(server.ask("GET", "/api/sessions", None, here)[2]["hasPassword"])
+        status, _, answer = self.renew(server, here, "a wrong one", "another long one")
+        self.assertEqual((status, answer["message"]), (403, "That is not your current password."))
+        self.assertEqual(self.renew(server, here, PASSWORD, "short")[0], 400)
+        self.assertEqual(self.renew(server, here, PASSWORD, "x" * 257)[0], 400)
+        self.assertEqual(self.renew(server, {}, PASSWORD, "another long one")[0], 401)
+        for headers in (OURS | {"Origin": "https://evil.example"}, OURS | {"Sec-Fetch-Site": "cross-site"}, {}):
+            self.assertEqual(server.ask("POST", "/api/password", {"current": PASSWORD, "new": "another long one"}, here | headers)[0], 403, headers)
+        for body in ({}, {"current": PASSWORD}, {"current": 1, "new": "another long one"}, []):
+            self.assertEqual(server.ask("POST", "/api/password", body, OURS | here)[0], 400, body)
+        self.assertEqual(server.ask("GET", "/api/state", None, there)[0], 200)
+        self.assertEqual(self.renew(server, here, PASSWORD, "another long one")[2], {"ok": True})
+        self.assertEqual(server.ask("GET", "/api/state", None, here)[0], 200)
+        self.assertEqual(server.ask("GET", "/api/state", None, there)[0], 401)
+        self.assertEqual(server.ask("GET", "/api/state", None, other)[0], 200)
+        self.assertEqual(server.sign_in("anna", PASSWORD)[0], 401)
+        self.assertEqual(server.sign_in("anna", "another long one")[0], 200)
+        server.end()
+        shown = subprocess.run([GATEHOUSE, "audit", "--server", "--state-dir", self.state], env=clean_environment(),
+                               capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+        self.assertEqual(len([line for line in shown.splitlines() if "passwd" in line and "anna" in line]), 2, shown)
+
+    def test_nobody_guesses_the_password_at_an_open_page(self):
+        self.add("anna")
+        server = self.serve()
+        user = server.cookie("anna", PASSWORD)
+        answers = []
+        while len(answers) < 200 and (not answers or answers[-1] == 403):
+            answers.append(self.renew(server, user, "a wrong one", "another long one")[0])
+        self.assertEqual(answers[-1], 429)
+        self.assertGreaterEqual(len(answers), 11)
+        self.assertEqual(self.renew(server, user, PASSWORD, "another long one")[0], 429)
+
+    def test_who_has_no_password_is_told_who_gives_one(self):
+        server = self.serve()
+        self.user("add", "anna", "--no-password")
+        link = self.user("login-link", "anna").strip()
+        headers = server.ask("GET", link.removeprefix(server.url))[1]
+        user = {"Cookie": headers["Set-Cookie"].split(";")[0]}
+        self.assertFalse(server.ask("GET", "/api/sessions", None, user)[2]["hasPassword"])
+        status, _, answer = self.renew(server, user, "anything", "another long one")
+        self.assertEqual(status, 400)
+        self.assertIn("gatehouse user passwd", answer["message"])
+
 
 class Command(Scene):
     """gatehouse user"""

@@ -88,7 +88,7 @@ class Scene {
 
   async signIn(name, password = PASSWORD) {
     await this.page.getByLabel("Name").fill(name);
-    await this.page.getByLabel("Password").fill(password);
+    await this.page.getByLabel("Password", { exact: true }).fill(password);
     await this.click("Sign in");
   }
 
@@ -397,7 +397,7 @@ const cases = {
     page.setDefaultTimeout(PATIENCE);
     await page.goto(scene.url);
     await page.getByLabel("Name").fill("anna");
-    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByText("Connect a machine").first().waitFor();
     await scene.go("/account");
@@ -408,21 +408,51 @@ const cases = {
     await scene.page.getByRole("dialog").getByRole("button", { name: "End" }).click();
     await row.waitFor({ state: "detached" });
     // Its page notices without anybody touching it.
-    await page.getByLabel("Password").waitFor();
+    await page.getByLabel("Password", { exact: true }).waitFor();
     await second.close();
     await scene.see("this browser");
     // Time passes, and the page asks again who this is.
     scene.age("used_ms", 8);
-    await scene.page.getByLabel("Password").waitFor();
+    await scene.page.getByLabel("Password", { exact: true }).waitFor();
     assert.equal(await scene.page.getByText("this browser").count(), 0);
     await scene.signIn("anna");
     await scene.see("this browser");
     scene.age("created_ms", 31);
-    await scene.page.getByLabel("Password").waitFor();
+    await scene.page.getByLabel("Password", { exact: true }).waitFor();
     await scene.signIn("anna");
     await scene.see("this browser");
     await scene.click("Sign out");
-    await scene.page.getByLabel("Password").waitFor();
+    await scene.page.getByLabel("Password", { exact: true }).waitFor();
+    await scene.end();
+  },
+
+  async "a user gives herself another password"() {
+    const scene = new Scene("password");
+    scene.user("add", "anna");
+    await (await scene.serve()).browse();
+    await scene.signIn("anna");
+    await scene.see("Connect a machine");
+    await scene.go("/account");
+    const fill = async (current, wanted, again) => {
+      await scene.page.getByLabel("Current password").fill(current);
+      await scene.page.getByLabel("New password, of at least 8 characters").fill(wanted);
+      await scene.page.getByLabel("New password again").fill(again);
+      await scene.click("Change password");
+    };
+    await fill(PASSWORD, "another long one", "another lond one");
+    await scene.see("The new password and its repetition differ.");
+    await fill("not her password", "another long one", "another long one");
+    await scene.see("That is not your current password.");
+    await scene.page.screenshot({ path: `${pictures}/password.png`, fullPage: true });
+    await fill(PASSWORD, "another long one", "another long one");
+    await scene.see("Your password is changed");
+    assert.equal(await scene.page.getByLabel("Current password").inputValue(), "");
+    await scene.see("this browser");
+    await scene.click("Sign out");
+    await scene.signIn("anna");
+    await scene.see("Wrong name or password.");
+    await scene.signIn("anna", "another long one");
+    await scene.see("this browser");
     await scene.end();
   },
 

@@ -281,14 +281,18 @@ static void write_login(void *data, const struct store_login *login)
 int logins_write_list(struct logins *logins, const struct logins_who *who, struct buf *out)
 {
     struct listing list = {.own = who->login};
-    int r;
+    struct store_user user = {.has_password = false};
+    int r = store_get_user(logins->store, who->user, &user);
 
+    if (r < 0)
+        return r;
     json_writer_init(&list.json, out);
     json_begin_object(&list.json);
     json_key(&list.json, STR("sessions"));
     json_begin_array(&list.json);
     r = store_each_login(logins->store, who->user, loop_wall_ms(logins->loop), write_login, &list);
     json_end_array(&list.json);
+    json_put_bool(&list.json, STR("hasPassword"), user.has_password);
     json_end_object(&list.json);
     return r < 0 ? r : json_writer_finish(&list.json);
 }

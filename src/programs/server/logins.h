@@ -75,7 +75,15 @@ void logins_enter(struct logins *logins, struct exchange *exchange);
 void logins_sign_in(struct logins *logins, struct exchange *exchange);
 void logins_leave(struct logins *logins, struct exchange *exchange);
 
-/* Appends {"sessions": […]}, for the page. */
+/*
+ * Handler of POST /api/password, {current, new}: ends the user's other logins. Answers what goes
+ * wrong itself; `done` answers the rest.
+ */
+typedef void logins_renewed(const void *context, struct exchange *exchange, int64_t user);
+void logins_renew_password(struct logins *logins, struct exchange *exchange,
+                           const struct logins_who *who, logins_renewed *done, const void *context);
+
+/* Appends {"sessions": […], "hasPassword": …}, for the page. */
 int logins_write_list(struct logins *logins, const struct logins_who *who, struct buf *out);
 
 /* One line for the audit log: by whom and from where this request comes. */

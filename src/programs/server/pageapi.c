@@ -744,6 +744,15 @@ static void end_session(const struct pageapi *api, int64_t user, struct str id,
     store_end_login(api->store, user, number, on_login_ended, ending);
 }
 
+/* Pages of the other logins would go on hearing what happens. */
+static void on_password_renewed(const void *context, struct exchange *exchange, int64_t user)
+{
+    const struct pageapi *api = context;
+
+    board_end_streams(api->board, user);
+    answer_json(exchange, 200, STR("{\"ok\":true}"));
+}
+
 /* ---- which one ---- */
 
 static bool is_below(struct str path, struct str folder, struct str *out_rest)
@@ -786,6 +795,8 @@ void pageapi_handle(const struct pageapi *api, struct exchange *exchange)
         answer_sessions(api, &who, exchange);
     else if (request->method == HTTP_METHOD_DELETE && is_below(path, STR("sessions/"), &rest))
         end_session(api, user, rest, exchange);
+    else if (is_post && str_eq(path, STR("password")))
+        logins_renew_password(api->logins, exchange, &who, on_password_renewed, api);
     else if (is_post && str_eq(path, STR("call")))
         start_call(api, user, exchange);
     else if (is_post && is_below(path, STR("stop/"), &rest))

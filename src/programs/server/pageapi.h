@@ -20,8 +20,10 @@
  *     GET    credentials       {credentials: [{id, name, type, createdAt}]}, without their data
  *     DELETE credentials/ID
  *     GET    sign-in           {passwords}: whether there are any; the only one without a login
- *     GET    sessions          {sessions: [{id, address, browser, createdAt, usedAt, isThis}]}
+ *     GET    sessions          {sessions: [{id, address, browser, createdAt, usedAt, isThis}],
+ *                              hasPassword}
  *     DELETE sessions/ID
+ *     POST   password          {current, new}: ends the other sessions
  */
 #ifndef PROGRAMS_SERVER_PAGEAPI_H
 #define PROGRAMS_SERVER_PAGEAPI_H
