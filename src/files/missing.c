@@ -21,20 +21,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static bool is_space(char c)
-{
-    return is_blank(c) || c == '\r' || c == '\n';
-}
-
-static struct str trim(struct str text)
-{
-    while (text.len > 0 && is_space(text.ptr[text.len - 1]))
-        text.len--;
-    while (text.len > 0 && is_space(text.ptr[0]))
-        text = str_slice(text, 1, text.len);
-    return text;
-}
-
 /* What follows the last line end is no line if it is empty. */
 static size_t count_lines(struct str text)
 {
@@ -76,7 +62,7 @@ static int drop_numbers(struct str text, struct buf *out)
     struct str line;
     int r = 0;
 
-    text = trim(text);
+    text = str_trim(text);
     while (r == 0 && str_cut(&text, '\n', &line)) {
         if (!take_number(&line)) {
             buf_clear(out);
@@ -174,7 +160,7 @@ static bool explain_mistake(const struct mistake *mistake, struct str text, stru
     cleanup_buf struct buf other_old = BUF_INIT(CHANGED_MAX);
     char lines[PASSAGE_HINT_BYTES];
 
-    if (mistake->undo(old, &other_old) < 0 || trim(buf_view(&other_old)).len == 0 ||
+    if (mistake->undo(old, &other_old) < 0 || str_trim(buf_view(&other_old)).len == 0 ||
         (!mistake->is_of_both && str_eq(buf_view(&other_old), old)) ||
         (mistake->is_of_both && mistake->undo(text, &other_text) < 0) ||
         passage_find(&passage, mistake->is_of_both ? buf_view(&other_text) : text,
@@ -200,7 +186,7 @@ struct place {
 static bool next_line(struct str *text, size_t *number, struct str *out_line)
 {
     while (text->len > 0 && str_cut(text, '\n', out_line)) {
-        *out_line = trim(*out_line);
+        *out_line = str_trim(*out_line);
         ++*number;
         if (out_line->len > 0)
             return true;
@@ -238,13 +224,13 @@ static struct place find_place(struct str text, struct str old)
     size_t places = 0;
     struct str line;
 
-    old = trim(old);
+    old = str_trim(old);
     (void)str_cut(&old, '\n', &first);
-    first = trim(first);
+    first = str_trim(first);
     for (size_t number = 1; places < PLACES_MAX && str_cut(&text, '\n', &line); number++) {
         struct place place = {.line = number, .differs_at = number};
 
-        line = trim(line);
+        line = str_trim(line);
         if (str_find(line, first) == SIZE_MAX)
             continue;
         places++;
@@ -284,9 +270,9 @@ static struct str first_line(struct str text)
 {
     struct str line = STR_EMPTY;
 
-    text = trim(text);
+    text = str_trim(text);
     (void)str_cut(&text, '\n', &line);
-    return trim(line);
+    return str_trim(line);
 }
 
 /* The line most like the wanted one, of which a third differs at most; 0 if none is. */
@@ -303,7 +289,7 @@ static size_t find_similar(struct str text, struct str wanted, struct str *out_l
         size_t shortest;
         size_t far;
 
-        line = trim(line);
+        line = str_trim(line);
         longest = line.len > wanted.len ? line.len : wanted.len;
         shortest = line.len > wanted.len ? wanted.len : line.len;
         if (longest - shortest > longest / 3)

@@ -50,15 +50,6 @@ static int squeeze(struct str text, enum passage_kind kind, struct buf *out)
     return r;
 }
 
-static struct str trim(struct str text)
-{
-    while (text.len > 0 && is_space(text.ptr[text.len - 1]))
-        text.len--;
-    while (text.len > 0 && is_space(text.ptr[0]))
-        text = str_slice(text, 1, text.len);
-    return text;
-}
-
 /* Goes from match to match. */
 struct search {
     const struct passage *passage;
@@ -132,14 +123,14 @@ static size_t reach_on(struct str text, size_t at, struct str spaces)
 
 static struct str leading(struct str text)
 {
-    struct str core = trim(text);
+    struct str core = str_trim(text);
 
     return str_slice(text, 0, (size_t)(core.ptr - text.ptr));
 }
 
 static struct str trailing(struct str text)
 {
-    struct str core = trim(text);
+    struct str core = str_trim(text);
 
     return str_slice(text, (size_t)(core.ptr - text.ptr) + core.len, text.len);
 }
@@ -215,7 +206,7 @@ int passage_find(struct passage *passage, struct str text, struct str old)
         passage->kind++;
         r = squeeze(text, passage->kind, &passage->small_text);
         if (r == 0)
-            r = squeeze(passage->kind == PASSAGE_BLANKS ? trim(old) : old, passage->kind,
+            r = squeeze(passage->kind == PASSAGE_BLANKS ? str_trim(old) : old, passage->kind,
                         &passage->small_old);
         if (r == 0)
             count_matches(passage);
@@ -261,9 +252,9 @@ static void compare_indents(struct str old, struct str file, bool begins_line,
     out_indents->count = 0;
     while (out_indents->count < INDENT_LINES && str_cut(&old, '\n', &old_line) &&
            str_cut(&file, '\n', &file_line)) {
-        bool is_empty = trim(old_line).len == 0;
+        bool is_empty = str_trim(old_line).len == 0;
 
-        if (is_empty != (trim(file_line).len == 0)) {
+        if (is_empty != (str_trim(file_line).len == 0)) {
             out_indents->count = 0;
             return;
         }
@@ -335,7 +326,7 @@ static int reindent(const struct indents *indents, struct str new, bool begins_l
 
         if (!is_first)
             r = buf_append_char(out, '\n');
-        if (r == 0 && trim(line).len > 0 && (begins_line || !is_first)) {
+        if (r == 0 && str_trim(line).len > 0 && (begins_line || !is_first)) {
             r = append_indent(indents, indent, out);
             line = str_slice(line, indent.len, line.len);
         }
