@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,33 @@ struct linux_journal {
 
 static const char alphabet[32] = "abcdefghijklmnopqrstuvwxyz234567";
 
+static atomic_int known_pid; /* 0: not known, as after a fork */
+
+static void forget_pid(void)
+{
+    atomic_store_explicit(&known_pid, 0, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+    /* Without memory for it, a child has its parent's; then O_EXCL keeps their files apart. */
+    (void)pthread_atfork(NULL, NULL, forget_pid);
+}
+
+/* For each temporary name, so not by a system call each time. */
+static pid_t own_pid(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int pid = atomic_load_explicit(&known_pid, memory_order_relaxed);
+
+    if (pid != 0)
+        return pid;
+    pthread_once(&once, watch_forks);
+    pid = getpid();
+    atomic_store_explicit(&known_pid, pid, memory_order_relaxed);
+    return pid;
+}
+
 /*
  * 120 bits, case-insensitive, unguessable without this process's key. Its children have the key
  * too, but another pid.
@@ -76,7 +104,7 @@ static void random_text(char out_text[LINUX_TEMP_RANDOM + 1])
 {
     static atomic_uint_fast64_t count;
     uint64_t facts[] = {atomic_fetch_add_explicit(&count, 1, memory_order_relaxed),
-                        (uint64_t)getpid(), 0};
+                        (uint64_t)own_pid(), 0};
     uint64_t bits = 0;
 
     for (size_t i = 0; i < LINUX_TEMP_RANDOM; i++) {

@@ -489,6 +489,30 @@ static void temporary_names_are_known_by_their_shape(void **state)
     assert_false(linux_is_temp_name(STR_EMPTY));
 }
 
+/* Which has its parent's key and counter. */
+static void a_forked_child_makes_other_temporary_names(void **state)
+{
+    char mine[LINUX_TEMP_NAME_BYTES];
+    char its[LINUX_TEMP_NAME_BYTES];
+    int ends[2];
+    pid_t child;
+
+    (void)state;
+    linux_temp_name(mine);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    child = fork();
+    assert_true(child >= 0);
+    linux_temp_name(mine);
+    if (child == 0)
+        _exit(write(ends[1], mine, sizeof(mine)) == sizeof(mine) ? 0 : 1);
+    assert_int_equal(read(ends[0], its, sizeof(its)), sizeof(its));
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(ends[0]);
+    close(ends[1]);
+    assert_true(linux_is_temp_name(str_from(its)));
+    assert_string_not_equal(mine, its);
+}
+
 TEST_MAIN(with_world(the_living_are_not_swept),
           with_world(closing_with_something_noted_keeps_the_journal),
           with_world(a_directory_that_has_moved_is_found),
@@ -505,4 +529,5 @@ TEST_MAIN(with_world(the_living_are_not_swept),
           with_world(the_state_directory_must_be_private),
           with_world(the_state_directory_must_be_a_directory),
           with_world(the_state_directory_must_be_ours),
+          cmocka_unit_test(a_forked_child_makes_other_temporary_names),
           cmocka_unit_test(temporary_names_are_known_by_their_shape))
