@@ -247,6 +247,12 @@ static void form(struct str path, struct formed *out_formed)
     out_formed->is_path = form_path(path, false, &out_formed->room, &out_formed->below);
 }
 
+/* By whole components. Most directories are too long, which is seen at once. */
+static bool is_within(const struct formed *path, struct str dir)
+{
+    return path->is_path && path->below.len >= dir.len && path_is_within(path->below, dir);
+}
+
 const char *permission_protection(const struct permission_moment *moment,
                                   const struct permission_subject *subject)
 {
@@ -269,9 +275,7 @@ const char *permission_protection(const struct permission_moment *moment,
     for (size_t i = 0; i < permission->protected_count; i++) {
         struct str dir = permission->protected_names[i];
 
-        /* By whole components. */
-        if ((first.is_path && path_is_within(first.below, dir)) ||
-            (second.is_path && path_is_within(second.below, dir)))
+        if (is_within(&first, dir) || is_within(&second, dir))
             return permission->protected_dirs[i];
     }
     return NULL;
