@@ -91,7 +91,26 @@ class Terminal:
 
 
 class Commands(Scene):
-    """Each test has a service of its own, unless it starts without one."""
+    """Each test has a service of its own, unless it starts without one: then its first command starts one."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.end_it)
+
+    def process(self):
+        with contextlib.suppress(FileNotFoundError):
+            for entry in pathlib.Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    words = (entry / "cmdline").read_bytes()
+                    if b"gatehouse-sandboxd" in words and bytes(self.room) in words:
+                        return int(entry.name)
+        return None
+
+    def end_it(self):
+        pid = self.process()
+        if pid is not None:
+            os.kill(pid, signal.SIGTERM)
+            wait_until(lambda: self.process() is None, "the end of the service")
 
     def environment(self, **more):
         return clean_environment(GATEHOUSE_STATE_DIR=str(self.room / "state"), TERM="xterm", **more)
@@ -352,23 +371,7 @@ class Copies(Commands):
 class Alone(Commands):
     """Without a service: the first command starts one, which ends when nobody needs it."""
 
-    def process(self):
-        with contextlib.suppress(FileNotFoundError):
-            for entry in pathlib.Path("/proc").glob("[0-9]*"):
-                with contextlib.suppress(OSError):
-                    words = (entry / "cmdline").read_bytes()
-                    if b"gatehouse-sandboxd" in words and bytes(self.room) in words:
-                        return int(entry.name)
-        return None
-
-    def end_it(self):
-        pid = self.process()
-        if pid is not None:
-            os.kill(pid, signal.SIGTERM)
-            wait_until(lambda: self.process() is None, "the end of the service")
-
     def first(self):
-        self.addCleanup(self.end_it)
         result = self.run_it("create")
         if b"cannot start a sandbox service" in result.stderr and b"unconfined" not in result.stderr:
             self.skipTest(f"this machine cannot isolate sandboxes: {result.stderr}")
