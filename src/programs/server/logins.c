@@ -82,6 +82,24 @@ void logins_refuse(struct exchange *exchange, int code, const char *message,
         answer_json_with(exchange, err_http_status(code), field, buf_view(&text));
 }
 
+bool logins_take_try(const struct logins *logins, const char *address, const char *name,
+                     int64_t *out_wait_ms)
+{
+    int64_t now_ms = loop_now_ms(logins->loop);
+    char space[ADDRESS_IP_BYTES];
+
+    return throttle_take(logins->addresses, proxies_network(address, space), now_ms, out_wait_ms) &&
+           throttle_take(logins->names, str_from(name), now_ms, out_wait_ms);
+}
+
+void logins_give_back_try(const struct logins *logins, const char *address, const char *name)
+{
+    char space[ADDRESS_IP_BYTES];
+
+    throttle_give_back(logins->names, str_from(name));
+    throttle_give_back(logins->addresses, proxies_network(address, space));
+}
+
 void logins_refuse_for_now(struct exchange *exchange, int64_t wait_ms)
 {
     char message[128];

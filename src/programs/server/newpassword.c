@@ -84,14 +84,12 @@ static void on_hashed(void *context, int result, void *data)
     struct renewal *renewal = context;
     struct logins *logins = renewal->logins;
     const struct hashing *hashing = data;
-    char space[ADDRESS_IP_BYTES];
 
     if (result < 0) {
         end(renewal, result);
         return;
     }
-    throttle_give_back(logins->names, str_from(renewal->user.name));
-    throttle_give_back(logins->addresses, proxies_network(renewal->address, space));
+    logins_give_back_try(logins, renewal->address, renewal->user.name);
     memcpy(renewal->hash, hashing->made, sizeof(renewal->hash));
     store_renew_password(logins->store, renewal->who.user, renewal->user.password, renewal->hash,
                          renewal->who.login, on_stored, renewal);
@@ -147,18 +145,6 @@ static bool read_passwords(struct exchange *exchange, struct secret *out_current
     return true;
 }
 
-/* As for signing in: else somebody at an open page could try passwords as quickly as he likes. */
-static bool may_try(const struct renewal *renewal, int64_t *out_wait_ms)
-{
-    const struct logins *logins = renewal->logins;
-    int64_t now_ms = loop_now_ms(logins->loop);
-    char space[ADDRESS_IP_BYTES];
-
-    return throttle_take(logins->addresses, proxies_network(renewal->address, space), now_ms,
-                         out_wait_ms) &&
-           throttle_take(logins->names, str_from(renewal->user.name), now_ms, out_wait_ms);
-}
-
 void logins_renew_password(struct logins *logins, struct exchange *exchange,
                            const struct logins_who *who, logins_renewed *done, const void *context)
 {
@@ -182,12 +168,13 @@ void logins_renew_password(struct logins *logins, struct exchange *exchange,
     renewal->context = context;
     proxies_client(logins->proxies, exchange, renewal->address);
     if (!renewal->user.has_password) {
-        logins_refuse(exchange, ERR_INVALID_REQUEST,
-                      "You sign in without a password. Who runs the server can give you one with "
-                      "'gatehouse user passwd'.",
-                      no_field);
+        logins_refuse(
+            exchange, ERR_INVALID_REQUEST,
+            "You sign in without a password. Whoever runs the server can give you one with "
+            "'gatehouse user passwd'.",
+            no_field);
         free(renewal);
-    } else if (!may_try(renewal, &wait_ms)) {
+    } else if (!logins_take_try(logins, renewal->address, renewal->user.name, &wait_ms)) {
         note_renewal(renewal, ERR_RATE_LIMITED);
         logins_refuse_for_now(exchange, wait_ms);
         secret_wipe(renewal, sizeof(*renewal));

@@ -221,15 +221,13 @@ static void on_checked(void *context, int result, void *data)
 {
     struct signin *signin = context;
     struct logins *logins = signin->logins;
-    char space[ADDRESS_IP_BYTES];
 
     (void)data;
     if (result < 0) {
         on_signed_in(signin, result);
         return;
     }
-    throttle_give_back(logins->names, str_from(signin->name));
-    throttle_give_back(logins->addresses, proxies_network(signin->login.address, space));
+    logins_give_back_try(logins, signin->login.address, signin->name);
     sign_in(signin);
 }
 
@@ -278,18 +276,6 @@ static bool read_attempt(struct exchange *exchange, struct signin *signin,
     return is_read;
 }
 
-/* Counts before the password is checked: those who try at the same time count, too. */
-static bool may_try(const struct signin *signin, int64_t *out_wait_ms)
-{
-    struct logins *logins = signin->logins;
-    int64_t now_ms = loop_now_ms(logins->loop);
-    char space[ADDRESS_IP_BYTES];
-    struct str network = proxies_network(signin->login.address, space);
-
-    return throttle_take(logins->addresses, network, now_ms, out_wait_ms) &&
-           throttle_take(logins->names, str_from(signin->name), now_ms, out_wait_ms);
-}
-
 void logins_sign_in(struct logins *logins, struct exchange *exchange)
 {
     cleanup_secret struct secret password = SECRET_INIT;
@@ -311,7 +297,7 @@ void logins_sign_in(struct logins *logins, struct exchange *exchange)
         free_signin(signin);
         return;
     }
-    if (!may_try(signin, &wait_ms)) {
+    if (!logins_take_try(logins, signin->login.address, signin->name, &wait_ms)) {
         note_signin(signin, ERR_RATE_LIMITED);
         logins_refuse_for_now(exchange, wait_ms);
         free_signin(signin);
