@@ -35,14 +35,15 @@ static bool is_later(struct timespec a, struct timespec b)
 /* Waits if it may just have been written; once for all that are as old. */
 static void let_age(struct cleaning *cleaning, const struct stat *about)
 {
-    const struct timespec pause = {.tv_sec = NEW_SECONDS};
+    struct timespec pause = {.tv_sec = NEW_SECONDS};
     struct timespec now = {0};
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     if (!is_later(about->st_ctim, cleaning->aged) ||
         now.tv_sec > about->st_ctim.tv_sec + NEW_SECONDS)
         return;
-    nanosleep(&pause, NULL);
+    while (nanosleep(&pause, &pause) < 0 && errno == EINTR)
+        ;
     /* A file system may have a clock of its own. */
     cleaning->aged = is_later(now, about->st_ctim) ? now : about->st_ctim;
 }
