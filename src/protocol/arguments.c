@@ -140,8 +140,7 @@ static bool is_plain(const struct table *table, const struct json_value *object)
     return true;
 }
 
-/* An object that is meant by this text: of the members that name a thing, the selector takes any.
- */
+/* The object that this text stands for: its selector, which takes a ref as well. */
 static const struct json_value *object_of_text(struct arena *arena,
                                                const struct catalog_argument *argument,
                                                const struct json_value *text)

@@ -194,7 +194,7 @@ int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct bu
             return r;
     }
     if (has_any(printed, root_words, array_size(root_words)))
-        return buf_append_str(out, STR("Commands cannot become root, also not with sudo. The user "
+        return buf_append_str(out, STR("Commands cannot become root, not even with sudo. The user "
                                        "can run this command in a terminal."));
     if (has_any(printed, read_only_words, array_size(read_only_words)))
         return buf_append_str(out, STR("Commands can change files in /tmp and in the folders they "
