@@ -65,7 +65,7 @@ static const struct catalog_argument *find_nearest(const struct table *table, st
     for (size_t i = 0; i < table->count && folded.len > 0; i++) {
         const struct catalog_argument *row = &table->rows[i];
 
-        for (size_t j = 0; j <= row->alias_count; j++) {
+        for (size_t j = 0; j <= row->alias_count && !row->is_ignored; j++) {
             size_t far =
                 nearname_distance(folded, j == 0 ? row->folded : row->aliases[j - 1].folded);
 
@@ -92,7 +92,7 @@ static int refuse_unknown(const struct table *table, const char *where, struct s
     if (nearest != NULL)
         return err_set_field(err, ERR_SCHEMA_MISMATCH, field, "%s: unknown; did you mean %.*s?",
                              field, STR_ARG(nearest->name));
-    for (size_t i = 0; i < table->count && len < sizeof(known); i++)
+    for (size_t i = 0; i < table->count && len < sizeof(known) && !table->rows[i].is_ignored; i++)
         len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%.*s",
                                 i == 0 ? "the arguments are " : ", ", STR_ARG(table->rows[i].name));
     return err_set_field(err, ERR_SCHEMA_MISMATCH, field, "%s: unknown; %.180s", field, known);
@@ -100,14 +100,19 @@ static int refuse_unknown(const struct table *table, const char *where, struct s
 
 /* ---- values ---- */
 
+static bool is_needed(const struct catalog_argument *argument)
+{
+    return argument->is_required && argument->assumed.len == 0;
+}
+
 /* Whether the value stays as it is; of a list of objects, not looking at its items. */
 static bool fits(const struct catalog_argument *argument, const struct json_value *value)
 {
     if (value->type == JSON_NULL)
-        return argument->is_required;
+        return is_needed(argument);
     if (value->type != JSON_STRING)
         return true;
-    return argument->type == CATALOG_STRING ? value->size > 0 || argument->is_required
+    return argument->type == CATALOG_STRING ? value->size > 0 || is_needed(argument)
                                             : argument->type == CATALOG_OTHER;
 }
 
@@ -116,7 +121,7 @@ static bool is_left_out(const struct catalog_argument *argument, const struct js
 {
     struct str text = value->type == JSON_STRING ? str_trim(json_str(value)) : STR_EMPTY;
 
-    return !fits(argument, value) && text.len == 0 && !argument->is_required;
+    return !fits(argument, value) && text.len == 0 && !is_needed(argument);
 }
 
 static bool is_for_others(struct str name)
@@ -129,7 +134,7 @@ static bool is_plain(const struct table *table, const struct json_value *object)
     json_each_member (key, object) {
         const struct catalog_argument *argument = find_exactly(table, json_str(key));
 
-        if (argument == NULL || !fits(argument, key + 1))
+        if (argument == NULL || argument->is_ignored || !fits(argument, key + 1))
             return false;
         if (argument->item_count == 0 || argument->type != CATALOG_ARRAY)
             continue;
@@ -138,6 +143,14 @@ static bool is_plain(const struct table *table, const struct json_value *object)
                 return false;
     }
     return true;
+}
+
+static bool lacks_assumed(const struct table *table, const struct json_value *object)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (table->rows[i].assumed.len > 0 && json_get(object, table->rows[i].name) == NULL)
+            return true;
+    return false;
 }
 
 /* The object that this text stands for: its selector, which takes a ref as well. */
@@ -259,7 +272,7 @@ static const struct catalog_argument *find_in_lists(const struct table *table, s
         const struct catalog_argument *found =
             table->rows[i].type == CATALOG_ARRAY ? find(&items, name) : NULL;
 
-        if (found != NULL)
+        if (found != NULL && !found->is_ignored)
             return found;
     }
     return NULL;
@@ -466,6 +479,8 @@ static int push_named(struct builder *builder, const struct table *table, size_t
     const struct catalog_alias *alias = find_alias(argument, json_str(key));
     int r = 0;
 
+    if (argument->is_ignored)
+        return 0;
     if (alias == NULL || (alias->item < 0 && (alias->yes.len == 0 || key[1].type != JSON_BOOL)))
         return push_member(builder, start, argument, key, where, err);
     if (key[1].type == JSON_NULL || (key[1].type == JSON_STRING && key[1].size == 0))
@@ -492,7 +507,7 @@ static int push_inherited(struct builder *builder, const struct table *table, si
         const struct catalog_argument *argument = find(table, json_str(key));
         int r;
 
-        if (argument == NULL || is_for_others(json_str(key)) ||
+        if (argument == NULL || argument->is_ignored || is_for_others(json_str(key)) ||
             find(&builder->table, json_str(key)) != NULL ||
             find_pushed(builder, start, argument->name) != NULL)
             continue;
@@ -531,6 +546,18 @@ static int push_beside(struct builder *builder, const struct table *table, size_
     return 0;
 }
 
+static int push_assumed(struct builder *builder, const struct catalog_argument *argument,
+                        size_t start)
+{
+    const struct json_value value = {.type = JSON_STRING,
+                                     .size = (uint32_t)argument->assumed.len,
+                                     .text = argument->assumed.ptr};
+    int r = push_name(builder, argument->name);
+
+    builder->values[start].size++;
+    return r == 0 ? push(builder, &value, 1) : r;
+}
+
 static int push_object(struct builder *builder, const struct table *table, const char *where,
                        const struct json_value *object, struct err *err)
 {
@@ -564,6 +591,10 @@ static int push_object(struct builder *builder, const struct table *table, const
             r = push_beside(builder, table, start, &table->rows[i], object, where, err);
     if (r == 0 && !is_whole)
         r = push_inherited(builder, table, start, err);
+    for (size_t i = 0; i < table->count && r == 0; i++)
+        if (table->rows[i].assumed.len > 0 &&
+            find_pushed(builder, start, table->rows[i].name) == NULL)
+            r = push_assumed(builder, &table->rows[i], start);
     if (r == 0)
         builder->values[start].span = builder->count - start;
     return r;
@@ -580,7 +611,8 @@ int arguments_normalise(struct arena *arena, const struct catalog_tool *tool,
     };
     int r;
 
-    if (arguments->type != JSON_OBJECT || is_plain(&builder.table, arguments)) {
+    if (arguments->type != JSON_OBJECT ||
+        (is_plain(&builder.table, arguments) && !lacks_assumed(&builder.table, arguments))) {
         *out_arguments = arguments;
         return 0;
     }

@@ -19,6 +19,7 @@
  * - An optional argument that is null or an empty string is dropped, wherever it stands.
  * - An argument of the items of a list may stand beside the list, for all items that lack it.
  * - A member of an object may stand beside it, instead of the object or of a text in its place.
+ * - What the catalogue assumes for an argument is added, and what it ignores is dropped.
  *
  * What already has that form is returned as it is, and so is what is no object. Other results live
  * in the arena and point to `arguments`. ERR_SCHEMA_MISMATCH names the argument.

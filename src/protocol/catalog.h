@@ -64,6 +64,8 @@ struct catalog_argument {
     struct str folded; /* like those of its aliases */
     enum catalog_type type;
     bool is_required;
+    bool is_ignored;    /* other tools have it, and here it makes no difference */
+    struct str assumed; /* the value of a required one that is left out; empty: that is refused */
     const struct catalog_alias *aliases;
     size_t alias_count;
     /* Members of the object, or of each item in a list of objects. */

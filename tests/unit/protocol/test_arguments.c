@@ -57,6 +57,37 @@ static void assert_refused(int tool, const char *given, const char *field, const
     assert_string_equal(err.field, field);
 }
 
+static void what_is_left_out_may_be_assumed(void **state)
+{
+    (void)state;
+    assert_becomes(TOOL_LIST_FILES, "{}", "{\"dirPath\":\".\"}");
+    assert_becomes(TOOL_GET_FILE_TREE, "{\"maxDepth\":3,\"dir_path\":\"\"}",
+                   "{\"maxDepth\":3,\"dirPath\":\".\"}");
+    assert_becomes(TOOL_LIST_FILES, "{\"path\":null,\"sort\":\"name\"}",
+                   "{\"sortBy\":\"name\",\"dirPath\":\".\"}");
+    assert_becomes(TOOL_LIST_FILES, "{\"path\":\"src\"}", "{\"dirPath\":\"src\"}");
+    assert_becomes(TOOL_LIST_FILES, "{\"dirPath\":\"src\"}", NULL);
+    assert_becomes(TOOL_CREATE_DIRECTORY, "{}", NULL); /* the schema refuses that */
+}
+
+static void what_makes_no_difference_is_dropped(void **state)
+{
+    (void)state;
+    assert_becomes(TOOL_BROWSER_TYPE,
+                   "{\"element\":{\"ref\":\"e1\"},\"text\":\"a\",\"slowly\":true}",
+                   "{\"element\":{\"ref\":\"e1\"},\"text\":\"a\"}");
+    assert_becomes(TOOL_BROWSER_FILL_FORM,
+                   "{\"fields\":[{\"name\":\"Email\",\"type\":\"textbox\",\"ref\":\"e5\","
+                   "\"value\":\"x\"}]}",
+                   "{\"fields\":[{\"value\":\"x\",\"element\":{\"ref\":\"e5\"}}]}");
+    /* It is not told as a name that one could mean, nor as one of the list's items. */
+    assert_refused(TOOL_BROWSER_TYPE, "{\"slowl\":true}", "slowl",
+                   "slowl: unknown; the arguments are element, text, mode, clear, submit, delay, "
+                   "timeoutMs, pageId, snapshot");
+    assert_refused(TOOL_BROWSER_FILL_FORM, "{\"fields\":[],\"name\":\"x\"}", "name",
+                   "name: unknown; the arguments are fields, submit, pageId, snapshot");
+}
+
 static void a_list_may_stand_for_several_arguments(void **state)
 {
     (void)state;

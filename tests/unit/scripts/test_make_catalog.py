@@ -292,6 +292,27 @@ class Schemas(Case):
             self.tool["aliases"] = {"path": [other]}
             self.refuses_tool("must")
 
+    def test_what_is_assumed_for_a_required_text(self):
+        self.tool["assumed"] = {"path": "."}
+        self.write(self.tool)
+        source, _, page, _ = self.makes()
+        self.assertIn('.assumed = STR_LITERAL(\n            ".")', source)
+        self.assertIn("`.` for `path`", page)
+        for assumed in ({"colour": "."}, {"dirPath": "."}, {"path": 1}):
+            self.tool["assumed"] = assumed
+            self.refuses_tool("assumed.")
+
+    def test_an_ignored_argument_has_no_name_of_another(self):
+        self.tool["ignored"] = ["slowly", "parts[].kind"]
+        self.write(self.tool)
+        source, _, page, _ = self.makes()
+        self.assertEqual(source.count(".is_ignored = true"), 2)
+        self.assertIn("Accepted and ignored: `slowly`, `parts[].kind`.", page)
+        self.tool["aliases"] = {"path": ["file"]}
+        for name in ("path", "FILE", "nothing[].x", "parts[].name"):
+            self.tool["ignored"] = [name]
+            self.refuses_tool(f"ignored: {name} is")
+
     def test_an_unlisted_argument_that_is_required_or_missing(self):
         self.tool["unlisted"] = ["path"]
         self.refuses_tool("path is required")
