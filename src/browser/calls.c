@@ -74,17 +74,37 @@ int await(struct browser_task *call, struct cdp_command *command, int64_t ms,
     return explain_over(call, r, err);
 }
 
+static int begin_list(struct browser_task *call, const char *session, const char *method,
+                      struct cdp_command **out_command, struct err *err, const char *pattern,
+                      va_list values)
+{
+    cleanup_buf struct buf params = BUF_INIT(PARAMS_BYTES);
+    int r = jsonf_list(&params, pattern, values);
+
+    return r < 0 ? err_set_plain(err, r)
+                 : cdp_begin(call->link->cdp, str_from(session), method, buf_view(&params),
+                             out_command, err);
+}
+
+int ask_begin(struct browser_task *call, const char *session, const char *method,
+              struct cdp_command **out_command, struct err *err, const char *pattern, ...)
+{
+    va_list values;
+    int r;
+
+    va_start(values, pattern);
+    r = begin_list(call, session, method, out_command, err, pattern, values);
+    va_end(values);
+    return r;
+}
+
 static int ask_list(struct browser_task *call, const char *session, const char *method, int64_t ms,
                     struct cdp_answer *out_answer, struct err *err, const char *pattern,
                     va_list values)
 {
-    cleanup_buf struct buf params = BUF_INIT(PARAMS_BYTES);
     struct cdp_command *command;
-    int r = jsonf_list(&params, pattern, values);
+    int r = begin_list(call, session, method, &command, err, pattern, values);
 
-    if (r < 0)
-        return err_set_plain(err, r);
-    r = cdp_begin(call->link->cdp, str_from(session), method, buf_view(&params), &command, err);
     return r == 0 ? await(call, command, ms, out_answer, err) : r;
 }
 

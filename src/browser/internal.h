@@ -366,6 +366,9 @@ int ask(struct browser_task *call, const char *session, const char *method,
 /* Same, for a command that may take longer than others. */
 int ask_within(struct browser_task *call, const char *session, const char *method, int64_t ms,
                struct cdp_answer *out_answer, struct err *err, const char *pattern, ...);
+/* Same without waiting; ends with await(). */
+int ask_begin(struct browser_task *call, const char *session, const char *method,
+              struct cdp_command **out_command, struct err *err, const char *pattern, ...);
 /* Waits for the answer to a command that was begun. */
 int await(struct browser_task *call, struct cdp_command *command, int64_t ms,
           struct cdp_answer *out_answer, struct err *err);

@@ -20,6 +20,8 @@ enum {
     DEFAULT_CHARS = 40000, /* of a snapshot */
     LEAST_CHARS = 200,
     MAX_FRAME_DEPTH = 8,
+    MAX_HOSTS = 200, /* as in the script */
+    MAX_LOOKS = 3,   /* for closed shadow roots, which may be inside each other */
     MAX_SNAPSHOT_FRAMES = 50,
     BODY_CHARS = 20000,
     PICTURE_MS = 30000,
@@ -59,6 +61,69 @@ static int inner_frame(struct browser_task *call, const struct place *place, str
     return frame.len > 0 ? 0 : ERR_NOT_FOUND;
 }
 
+/* The root is told to the script, which cannot see it by itself. */
+static void adopt_closed_root(struct browser_task *call, const struct place *place,
+                              const struct json_value *host)
+{
+    cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
+    cleanup_cdp_answer struct cdp_answer adopted = CDP_ANSWER_INIT;
+    const struct json_value *root = json_get(host, STR("shadowRoots"));
+
+    if (root == NULL || root->type != JSON_ARRAY || root->size == 0)
+        return;
+    root++;
+    if (str_eq(text_of(root, "shadowRootType"), STR("closed")) &&
+        ask(call, place->session, "DOM.resolveNode", &answer, NULL,
+            "{\"backendNodeId\":%d,\"executionContextId\":%d,\"objectGroup\":\"hosts\"}",
+            whole_of(root, "backendNodeId", 0), place->context) == 0)
+        (void)ask(
+            call, place->session, "Runtime.callFunctionOn", &adopted, NULL,
+            "{\"functionDeclaration\":\"function(r){return gatehouse.run('adopt',{root:r})}\","
+            "\"executionContextId\":%d,\"returnByValue\":true,"
+            "\"arguments\":[{\"objectId\":%s}]}",
+            place->context, text_of(json_get(answer.result, STR("object")), "objectId"));
+}
+
+/* Looks at all elements that may have a closed root; one that cannot be looked at has none. */
+static int look_for_closed_roots(struct browser_task *call, const struct place *place,
+                                 struct err *err)
+{
+    cleanup_cdp_answer struct cdp_answer list = CDP_ANSWER_INIT;
+    cleanup_cdp_answer struct cdp_answer hosts = CDP_ANSWER_INIT;
+    struct cdp_command *commands[MAX_HOSTS];
+    size_t count = 0;
+    int r = ask(call, place->session, "Runtime.callFunctionOn", &list, err,
+                "{\"functionDeclaration\":\"function(){return gatehouse.hosts()}\","
+                "\"executionContextId\":%d,\"objectGroup\":\"hosts\"}",
+                place->context);
+
+    if (r == 0)
+        r = ask(call, place->session, "Runtime.getProperties", &hosts, err,
+                "{\"objectId\":%s,\"ownProperties\":true}",
+                text_of(json_get(list.result, STR("result")), "objectId"));
+    if (r < 0)
+        return r;
+    call_hold(call);
+    json_each_item (host, json_get(hosts.result, STR("result"))) {
+        struct str object = text_of(json_get(host, STR("value")), "objectId");
+
+        if (object.len > 0 && count < MAX_HOSTS &&
+            ask_begin(call, place->session, "DOM.describeNode", &commands[count], NULL,
+                      "{\"objectId\":%s}", object) == 0)
+            count++;
+    }
+    call_release(call);
+    for (size_t i = 0; i < count; i++) {
+        cleanup_cdp_answer struct cdp_answer node = CDP_ANSWER_INIT;
+
+        if (await(call, commands[i], COMMAND_MS, &node, NULL) == 0)
+            adopt_closed_root(call, place, json_get(node.result, STR("node")));
+    }
+    return ask(call, place->session, "Runtime.releaseObjectGroup", NULL, err,
+               "{\"objectGroup\":\"hosts\"}");
+}
+
+/* The object stays open. */
 static int write_options(const struct snapshot *snapshot, bool is_first, const char *prefix,
                          int64_t indent, struct buf *out)
 {
@@ -78,7 +143,7 @@ static int write_options(const struct snapshot *snapshot, bool is_first, const c
         r = jsonf(out, ",\"scope\":%v", json_get(options, STR("scope")));
     if (r == 0 && is_first && options != NULL && whole_of(options, "skip", 0) > 0)
         r = jsonf(out, ",\"skip\":%d", whole_of(options, "skip", 0));
-    return r == 0 ? buf_append_char(out, '}') : r;
+    return r;
 }
 
 static int write_frame(struct snapshot *snapshot, struct place *place, bool is_first, int depth,
@@ -98,10 +163,17 @@ static int write_frame(struct snapshot *snapshot, struct place *place, bool is_f
     r = write_options(snapshot, is_first, prefix, indent, &options);
     if (r < 0)
         return err_set_plain(err, r);
-    r = script(call, place, "snapshot", COMMAND_MS, &answer, &result, err, "%r",
-               buf_view(&options));
-    if (r < 0)
-        return r;
+    for (int looks = 0;; looks++) {
+        r = script(call, place, "snapshot", COMMAND_MS, &answer, &result, err, "%r%r",
+                   buf_view(&options), looks < MAX_LOOKS ? STR(",\"looks\":true}") : STR("}"));
+        if (r == 0 && json_get(result, STR("hosts")) == NULL)
+            break;
+        if (r == 0)
+            r = look_for_closed_roots(call, place, err);
+        cdp_answer_done(&answer);
+        if (r < 0)
+            return r;
+    }
     snapshot->left -= whole_of(result, "chars", 0);
     /* Without an earlier snapshot, all of it is new. */
     snapshot->found +=

@@ -284,15 +284,31 @@ const cases = {
     }
   },
 
+  async scripts_are_no_text(page) {
+    await page.goto(`${SITE.http}/shadow.html`);
+    assert.equal((await page.run("info", { target: { selector: "text=attachShadow" } })).error.code, "notFound");
+    assert.equal((await page.run("info", { target: { selector: 'text="Light button"' } })).role, "button");
+  },
+
   async shadow_roots_are_walked(page) {
     await page.goto(`${SITE.http}/shadow.html`);
-    const { text, hosts } = await page.snapshot();
+    const { text } = await page.snapshot();
     for (const line of ['- heading "Slotted title!" [level=2]', '- button "Shadow button"', '- button "Light button"', '"Fallback"', '- region "Outer"', '- button "Named inside"', '- checkbox "Label inside"', '- textbox "Declared"', '- link "Light link"', '- textbox "Delegated"']) {
       assert.ok(text.includes(line), `${line}:\n${text}`);
     }
     assert.ok(!text.includes("ClosedShadow"));
-    const tag = await page.call("function (refs) { return refs.map((ref) => gatehouse.element({ ref }).localName) }", [{ value: hosts }]);
-    assert.ok(tag.includes("closed-card"));
+    assert.equal((await page.run("snapshot", { looks: true })).hosts, 3);
+    const seen = "function () { return gatehouse.hosts().map((host) => host.localName) }";
+    assert.deepEqual(await page.call(seen), ["closed-card", "p", "div"]);
+    assert.deepEqual(await page.call(seen), [], "each is looked at once");
+    assert.equal((await page.run("snapshot", { looks: true })).hosts, undefined);
+    // One that changes is looked at again, and so is one whose children are on no slot.
+    await page.call("function () { document.getElementById('empty').style.height = '50px' }");
+    assert.equal((await page.run("snapshot", { looks: true })).hosts, 1);
+    await page.call("function () { const host = document.createElement('section'); host.attachShadow({ mode: 'closed' }); host.append(document.createElement('b')); document.body.append(host) }");
+    await page.call(seen);
+    await page.run("snapshot", { looks: true });
+    assert.deepEqual(await page.call(seen), ["section"]);
 
     // What C does with such a host.
     const host = await page.call("function () { return document.querySelector('closed-card') }", [], page.frameId, false);

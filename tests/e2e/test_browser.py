@@ -462,6 +462,24 @@ class Pages(InBrowser):
         other = self.ok(server, "browser_tab_open", url=f"{self.here}/rows/20")
         self.assertEqual(other["title"], "20 rows")
 
+    def test_closed_shadow_roots_are_seen_and_used(self):
+        server = self.serve()
+        self.go(server, "shadow.html")
+        text = self.ok(server, "browser_snapshot")["snapshot"]
+        for line in ('button "ClosedShadow"', '- paragraph: "In a widget"', 'button "Deep inside"'):
+            self.assertIn(line, text)
+        self.assertNotIn("Unslotted", text)
+        self.ok(server, "browser_click", element=ref_of(text, 'button "Deep inside"'))
+        self.assertEqual(self.text(server, "document.title"), "deep was clicked")
+        self.ok(server, "browser_click", element={"selector": "text=ClosedShadow"})
+        # What has come since is seen as well.
+        self.ok(server, "browser_evaluate", script="""(() => {
+            const host = document.createElement("div");
+            host.attachShadow({ mode: "closed" }).innerHTML = "<button>Came late</button>";
+            document.body.append(host);
+        })()""")
+        self.assertIn('button "Came late"', self.ok(server, "browser_snapshot", changes=True)["snapshot"])
+
     def test_actions_wait_for_what_they_cause(self):
         server = self.serve()
         seen = self.go(server, "moving.html")["snapshot"]

@@ -37,4 +37,4 @@ function element(target, purpose) {
   }
 }
 
-Object.defineProperty(window, "gatehouse", { value: Object.freeze({ version: VERSION, run, element }) });
+Object.defineProperty(window, "gatehouse", { value: Object.freeze({ version: VERSION, run, element, hosts }) });

@@ -83,8 +83,9 @@ const isElement = (node) => nodeType(node) === ELEMENT;
 const isHtml = (element) => element instanceof HTMLElement;
 const attributeOr = (element, name, otherwise) => attribute(element, name) ?? otherwise;
 
-// Roots that C found behind closed doors; see `adopt`.
+// Closed roots that C found, and where it looked for one; see `adopt`.
 const adoptedRoots = new WeakMap();
+const seenHosts = new WeakMap();
 let hasAdopted = false;
 const shadowOf = (element) => shadowRootOf(element) ?? (hasAdopted ? adoptedRoots.get(element) ?? null : null);
 

@@ -318,6 +318,16 @@ function openModal() {
   return modal;
 }
 
+// Elements that may have a closed shadow root.
+let suspects = [];
+
+function hosts() {
+  const elements = suspects.map(({ element }) => element);
+  for (const { element, looks } of suspects) seenHosts.set(element, looks);
+  suspects = [];
+  return elements;
+}
+
 function snapshot(options) {
   if (options.prefix !== undefined) {
     if (!/^(f\d+)?$/.test(options.prefix)) throw new Failure("badArgument", "prefix must be empty or f and a number");
@@ -328,9 +338,13 @@ function snapshot(options) {
   const element = options.scope === undefined || options.scope === null ? null : findTarget(options.scope, { first: true });
   const modal = element === null ? openModal() : null;
   const rootElement = element ?? pageRoot();
-  if (rootElement === null) return { parts: [""], frames: [], chars: 0, lines: 0, truncated: false, omitted: 0, hosts: [] };
-  const walk = new Walk({ refs: withRefs });
+  if (rootElement === null) return { parts: [""], frames: [], chars: 0, lines: 0, truncated: false, omitted: 0 };
+  const walk = new Walk({ refs: withRefs, looks: options.looks === true });
   const root = walk.run(modal ?? rootElement, element !== null || modal !== null);
+  if (walk.hosts.length > 0) {
+    suspects = walk.hosts;
+    return { hosts: suspects.length };
+  }
   const items = walk.items;
   for (const item of items) measure(item, withRefs);
   root.extra = [];
@@ -357,7 +371,7 @@ function snapshot(options) {
     list.skipped = skip;
     list.shown = list.shown.slice(skip);
   }
-  return Object.assign(result, printAll(items, root, options, withRefs), { hosts: walk.hosts.map(refOf) });
+  return Object.assign(result, printAll(items, root, options, withRefs));
 }
 
 // Most pages fit, so sizes are counted only if this one does not.

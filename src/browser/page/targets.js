@@ -64,14 +64,31 @@ function byPath(scope, path) {
 
 const UNREAD = words("script style noscript template head");
 
+function readText(element) {
+  const rest = [firstChild(element)];
+  let text = "";
+  while (rest.length > 0) {
+    const node = rest.pop();
+    if (node === null) continue;
+    rest.push(nextSibling(node));
+    if (nodeType(node) === TEXT) text += dataOf(node);
+    else if (isElement(node) && !UNREAD.has(localName(node))) rest.push(firstChild(node));
+  }
+  return text;
+}
+
 // The smallest elements that contain the text.
 function byText(scope, words) {
   const exact = /^(["'])(.*)\1$/s.exec(words);
   const wanted = tidy(exact === null ? words : exact[2]);
   const folded = wanted.toLowerCase();
   const holds = (element) => {
-    const text = element instanceof HTMLInputElement && /^(button|submit|reset)$/.test(typeOf(element)) ? inputValue(element) : textContent(element);
-    return exact === null ? tidy(text).toLowerCase().includes(folded) : tidy(text) === wanted;
+    const isButton = element instanceof HTMLInputElement && /^(button|submit|reset)$/.test(typeOf(element));
+    const has = (text) => tidy(text).toLowerCase().includes(folded);
+    // What is quick to get says of most elements that they do not.
+    if (!has(isButton ? inputValue(element) : textContent(element))) return false;
+    const text = isButton ? inputValue(element) : readText(element);
+    return exact === null ? has(text) : tidy(text) === wanted;
   };
   const found = [];
   for (const element of everywhere(scope, "*")) {

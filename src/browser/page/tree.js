@@ -70,7 +70,11 @@ const READ_ONLY = words(`cell paragraph listitem caption definition term blockqu
 // What even an element without attributes can be in, or contain.
 const STATEFUL = words("heading option button textbox checkbox combobox listbox dialog group");
 const VALUED = words("button combobox meter progressbar scrollbar searchbox slider spinbutton textbox");
-const MAX_HOSTS = 50;
+const MAX_HOSTS = 200;
+// Those that may have a shadow root, besides elements of the page's own making.
+const SHADOW_HOSTS = words("article aside blockquote body div footer h1 h2 h3 h4 h5 h6 header main nav p section span");
+// Empty ones that are smaller are icons and lines.
+const LEAST_HOST = { width: 40, height: 16 };
 const BOUNDS = [["min", "min", "aria-valuemin"], ["max", "max", "aria-valuemax"]];
 const EMBEDDED_TITLES = words("legend caption figcaption");
 
@@ -114,10 +118,11 @@ const isBlockDisplay = (display) => display !== "inline" && display !== "content
 class Walk {
   constructor(options) {
     this.withRefs = options.refs;
+    this.looks = options.looks;
     this.focused = focusedElement();
     this.owners = this.findOwners();
     this.items = [];
-    this.hosts = [];
+    this.hosts = []; // that may have a closed shadow root
     this.levels = [];
     this.depth = 0;
   }
@@ -197,6 +202,8 @@ class Walk {
     const style = styleOf(element);
     const display = style.display;
     if (display === "none" && !(tag === "area" && isHtml(element))) return;
+    // It is in no slot, so its parent has a shadow root.
+    if (display === "") return this.suspect(parentNode(element), "unslotted");
     // Some descendants of an invisible element may be visible again.
     if (style.visibility !== "visible") return this.descend(element, tag, level.into, level, (level.flags & INHERITED) | MUTE | (isBlockDisplay(display) ? BLOCK : 0), null);
     this.visitVisible(element, tag, isBare, style, display, level);
@@ -336,7 +343,7 @@ class Walk {
     else if (tag === "details" && !hasAttribute(element, "open") && isHtml(element)) {
       const summary = firstChildNamed(element, "summary");
       list = summary === null ? NONE : [summary];
-    } else if (tag.includes("-") && this.hosts.length < MAX_HOSTS && isHtml(element)) this.hosts.push(element);
+    } else if (this.looks) this.lookForRoot(element, tag);
     const { generates, mayHide: hides } = level;
     const next = list === null ? firstChild(element) : null;
     if (next === null && list === null && !generates && this.owners.size === 0) {
@@ -353,6 +360,19 @@ class Walk {
       into.pending += generatedText(element, "::before");
       inner.after = generatedText(element, "::after");
     }
+  }
+
+  // Whether C should look for a closed root: once, and again when the element has changed.
+  lookForRoot(element, tag) {
+    const isEmpty = firstChild(element) === null;
+    const isOwn = tag.includes("-");
+    if (!(isOwn || (isEmpty && SHADOW_HOSTS.has(tag))) || !isHtml(element)) return;
+    const { width, height } = isEmpty ? boundingRect(element) : LEAST_HOST;
+    if (isOwn || (width >= LEAST_HOST.width && height >= LEAST_HOST.height)) this.suspect(element, `${isOwn && matches(element, ":defined")} ${width} ${height}`);
+  }
+
+  suspect(element, looks) {
+    if (this.looks && this.hosts.length < MAX_HOSTS && isElement(element) && seenHosts.get(element) !== looks) this.hosts.push({ element, looks });
   }
 
   // What aria-owns adds comes after the children; then that is where the item ends.
