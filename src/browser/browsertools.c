@@ -215,6 +215,7 @@ static bool names_redacted(const struct browser_call *call)
 static int write_call(const struct browser_call *call, struct buf *out)
 {
     const struct browser_tools_config *config = &call->tools->config;
+    const struct browser_default *defaults = &call->tools->defaults;
     cleanup_buf struct buf own = BUF_INIT(OWN_BYTES);
     int r = browser_tools_write_own(config, &own);
 
@@ -227,19 +228,14 @@ static int write_call(const struct browser_call *call, struct buf *out)
         if (r == 0)
             r = buf_append_char(out, ',');
     }
-    if (r == 0 && browser_is_local_default(config))
-        r = buf_append_str(out, STR("\"mode\":\"" BROWSER_LOCAL "\","));
     if (r < 0)
         return r;
     return jsonf(out,
                  "\"tool\":%s,\"arguments\":%v,\"page\":%z,\"host\":%z,\"agreed\":%z,"
-                 "\"browser\":%z,\"ms\":%d,\"own\":%r",
+                 "\"browser\":%s,\"mode\":%s,\"profile\":%s,\"ms\":%d,\"own\":%r",
                  call->tool->name, call->arguments, call->page, call->page_host,
-                 call->tool->id == TOOL_BROWSER_COOKIES ? "" : call->to_host,
-                 config->default_browser != NULL && !browser_is_local_default(config)
-                     ? config->default_browser
-                     : "",
-                 (int64_t)CALL_MS, buf_view(&own));
+                 call->tool->id == TOOL_BROWSER_COOKIES ? "" : call->to_host, defaults->browser,
+                 defaults->mode, defaults->profile, (int64_t)CALL_MS, buf_view(&own));
 }
 
 static uint64_t start(void *data, const struct provider_events *events)
@@ -328,6 +324,32 @@ static int compile_schemas(struct browser_tools *tools, struct err *err)
     return r;
 }
 
+/* Words like "brave,persistent:work"; what is no mode is a browser, which may not be installed. */
+static struct browser_default read_default(const char *text)
+{
+    struct str rest = text != NULL ? str_from(text) : STR_EMPTY;
+    struct browser_default defaults = {.mode = STR_EMPTY, .profile = STR("default")};
+
+    while (rest.len > 0) {
+        struct str word = STR_EMPTY;
+        struct str mode = STR_EMPTY;
+
+        (void)str_cut(&rest, ',', &word);
+        word = str_trim(word);
+        (void)str_cut(&word, ':', &mode);
+        if (str_eq(mode, STR("persistent")) && word.len > 0)
+            defaults.profile = word;
+        if (str_eq(mode, STR("ephemeral")) || str_eq(mode, STR("persistent")) ||
+            str_eq(mode, STR(BROWSER_LOCAL)))
+            defaults.mode = mode;
+        else
+            defaults.browser = mode;
+    }
+    if (!str_eq(defaults.mode, STR("persistent")))
+        defaults.profile = STR_EMPTY;
+    return defaults;
+}
+
 int browser_tools_new(const struct browser_tools_config *config, struct browser_tools **out_tools,
                       struct err *err)
 {
@@ -338,6 +360,7 @@ int browser_tools_new(const struct browser_tools_config *config, struct browser_
     if (tools == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     tools->config = *config;
+    tools->defaults = read_default(config->default_browser);
     tools->arena = (struct arena)ARENA_INIT(ARENA_BYTES);
     list_init(&tools->posts);
     r = compile_schemas(tools, err);

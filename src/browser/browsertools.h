@@ -27,7 +27,7 @@ struct browser_tools_config {
     struct keeper *keeper;            /* the rules, which pages obey too */
     enum toolresult_form form;        /* of results and errors */
     struct authority_scope *recorded; /* where its audit records go; NULL: none are written */
-    /* By name, or "local" for the user's own; NULL or empty: the first one there is. */
+    /* As in --browser-default, or NULL; must outlive it. */
     const char *default_browser;
     const char *staging_dir; /* as the client has it; NULL or empty: no uploads, no downloads */
     const struct browser_credentials *credentials; /* must outlive it; NULL: there is no server */

@@ -24,8 +24,16 @@ enum {
 
 #define BROWSER_LOCAL "local" /* the mode */
 
+/* What browser_connect does unless the agent says otherwise; empty: as its description says. */
+struct browser_default {
+    struct str browser;
+    struct str mode;
+    struct str profile;
+};
+
 struct browser_tools {
     struct browser_tools_config config;
+    struct browser_default defaults;
     struct arena arena;
     const struct schema *schemas[BROWSER_TOOLS];
     struct browser_secrets *secrets;
@@ -66,7 +74,7 @@ int browser_call_subject(void *data, const void *session, struct arena *arena,
 /* ERR_DENIED_BY_POLICY if what allowed the call does not include what it reaches. */
 int browser_call_check(const struct browser_call *call, struct err *err);
 /* The user has chosen his own browser, not one that is started. */
-bool browser_is_local_default(const struct browser_tools_config *config);
+bool browser_is_local_default(const struct browser_tools *tools);
 /* What no part of the browser may reach, as rules of its resolver. */
 int browser_tools_write_own(const struct browser_tools_config *config, struct buf *out);
 /* Whether a page may go to a host by itself. */

@@ -51,9 +51,9 @@ static bool needs_page_host(const struct browser_call *call)
              (call->tool->id == TOOL_BROWSER_NAVIGATE || call->tool->id == TOOL_BROWSER_RESIZE)));
 }
 
-bool browser_is_local_default(const struct browser_tools_config *config)
+bool browser_is_local_default(const struct browser_tools *tools)
 {
-    return config->default_browser != NULL && strcmp(config->default_browser, BROWSER_LOCAL) == 0;
+    return str_eq(tools->defaults.mode, STR(BROWSER_LOCAL));
 }
 
 /* The host in the form of rules. */
@@ -168,7 +168,7 @@ int browser_call_aim(struct browser_call *call, struct err *err)
     if (call->tool->id == TOOL_BROWSER_CONNECT)
         call->is_local = json_get_str(call->arguments, STR("mode"), &mode)
                              ? str_eq(mode, STR(BROWSER_LOCAL))
-                             : browser_is_local_default(&call->tools->config);
+                             : browser_is_local_default(call->tools);
     if (has_page(call->tool))
         r = take_page(call, err);
     if (r == 0 && call->tool->id != TOOL_BROWSER_WAIT &&
@@ -248,7 +248,7 @@ static const char *too_private_host(const struct browser_call *call)
 /* Nor is the user's own browser, unless he chose it by an option. */
 static bool is_too_personal(const struct browser_call *call)
 {
-    return call->is_local && !browser_is_local_default(&call->tools->config) &&
+    return call->is_local && !browser_is_local_default(call->tools) &&
            is_allowed_unnamed(call->tools, STR(PERMISSION_LOCAL_BROWSER));
 }
 

@@ -65,12 +65,18 @@ int ask_keeper(struct browser_task *call, struct str request, char room[KEEPER_M
     return 0;
 }
 
+/* What the agent says, or else the user's option. */
+static struct str given_or_default(const struct browser_task *call, const char *name)
+{
+    struct str given = text_of(call->arguments, name);
+
+    return given.len > 0 ? given : text_of(call->message, name);
+}
+
 static struct str mode_of(const struct browser_task *call)
 {
-    struct str mode = text_of(call->arguments, "mode");
+    struct str mode = given_or_default(call, "mode");
 
-    if (mode.len == 0)
-        mode = text_of(call->message, "mode");
     return mode.len > 0 ? mode : STR("ephemeral");
 }
 
@@ -87,10 +93,8 @@ static int launch(struct browser_task *call, struct err *err)
     const struct json_value *answer;
     int fds[KEEPER_FDS] = {-1, -1};
     int r = jsonf(&request, "{\"launch\":{\"mode\":%s,\"profile\":%s,\"browser\":%s,\"own\":%v}}",
-                  mode_of(call), text_of(call->arguments, "profile"),
-                  text_of(call->arguments, "browser").len > 0 ? text_of(call->arguments, "browser")
-                                                              : text_of(call->message, "browser"),
-                  json_get(call->message, STR("own")));
+                  mode_of(call), given_or_default(call, "profile"),
+                  given_or_default(call, "browser"), json_get(call->message, STR("own")));
 
     if (r < 0)
         return err_set_plain(err, r);

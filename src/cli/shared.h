@@ -58,7 +58,8 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
 #define SHARED_BROWSER_DEFAULT                                                                     \
     .name = "browser-default", .type = OPTION_TEXT, .env = "GATEHOUSE_BROWSER_DEFAULT",            \
     .old_env = "N8N_GATEWAY_BROWSER_DEFAULT", .placeholder = "NAME", .group = "Consent",           \
-    .help = "the browser to start: chromium, chrome, brave or edge; local is your own"
+    .help = "the browser to start: chromium, chrome, brave or edge; persistent[:PROFILE] keeps "   \
+            "logins, local is your own"
 
 #define SHARED_BROWSER_HEADLESS                                                                    \
     .name = "browser-headless", .env = "GATEHOUSE_BROWSER_HEADLESS", .fallback = "yes",            \

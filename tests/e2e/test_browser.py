@@ -727,6 +727,21 @@ class Borders(InBrowser):
         self.assertEqual(self.ok(server, "browser_connect", mode="ephemeral")["mode"], "ephemeral")
         server = self.serve(*OPEN, "--browser-default", "netscape", connects=False)
         self.assertIn("netscape", self.fails(server, "browser_connect"))
+        server = self.serve(*OPEN, "--browser-default", "netscape, persistent", connects=False)
+        self.assertIn("netscape", self.fails(server, "browser_connect"))
+        self.assertEqual(self.ok(server, "browser_connect", browser="chromium")["mode"], "persistent")
+
+    def test_a_profile_is_an_option(self):
+        for wish, arguments in (("persistent:mine", {}), ("chromium,persistent:mine", {"mode": "ephemeral"}),
+                                ("chromium", {"mode": "persistent", "profile": "mine"})):
+            server = self.serve(*OPEN, "--browser-default", wish, connects=False)
+            mode = self.ok(server, "browser_connect", **arguments)["mode"]
+            self.go(server, "index.html")
+            cookies = [cookie["name"] for cookie in self.ok(server, "browser_cookies", action="get")["cookies"]]
+            if wish == "persistent:mine":
+                self.ok(server, "browser_cookies", action="set", cookies=[{"name": "kept", "value": "yes", "expires": time.time() + 100000}])
+            self.assertEqual((mode, cookies), {"persistent:mine": ("persistent", []), "chromium": ("persistent", ["kept"])}.get(wish, ("ephemeral", [])))
+            self.ok(server, "browser_disconnect")
 
     def test_nothing_is_offered_unless_the_user_opened_it(self):
         server = self.serve("--permission-filesystem-read", "allow", connects=False)

@@ -25,7 +25,7 @@ struct connect_choices {
     const char *dir_advice;        /* where the folder came from, and what to do about it */
     struct permission_modes modes; /* effective ones, with write access considered */
     bool has_write_access;
-    char browser[16]; /* the one to start; empty: the first one there is */
+    char browser[128]; /* --browser-default; empty: the first one there is */
     bool is_browser_headless;
     enum log_level log_level;
     struct settings_findings findings;
