@@ -363,6 +363,7 @@ class Killed(Faults):
                       arguments={"filePath": f"f{call}", "content": str(call) * LARGE})
         server.until_has("answer")
         daemon.process.kill()
+        daemon.process.wait()  # until then its journal has an owner
         self.wait_gone(toolhost)
         # The next one sweeps, and all is whole. It sweeps beside its work, and not to the end of it.
         server, daemon = self.connect(*WRITES)
