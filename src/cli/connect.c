@@ -156,6 +156,7 @@ const struct option connect_options[CONNECT_OPTIONS] = {
          .group = "Consent",
          .help = "never ask on the terminal, neither before connecting nor before calls"},
     [CONNECT_OPTION_SHELL_NETWORK] = {SHARED_SHELL_NETWORK},
+    [CONNECT_OPTION_SHELL_DOMAIN] = {SHARED_SHELL_DOMAIN},
     [CONNECT_OPTION_SHELL_WRITABLE] = {SHARED_SHELL_WRITABLE},
     [CONNECT_OPTION_SHELL_READABLE] = {SHARED_SHELL_READABLE},
     [CONNECT_OPTION_SHELL_TIMEOUT] = {SHARED_SHELL_TIMEOUT},

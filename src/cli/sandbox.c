@@ -16,6 +16,11 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
                             .choices = nets,
                             .fallback = "none",
                             .help = "none: only its own loopback; host: the host's network"},
+    [SANDBOX_OPTION_DOMAIN] = {.name = "domain",
+                               .type = OPTION_LIST,
+                               .placeholder = "HOST",
+                               .help = "let the command reach HOST on the web, like pypi.org or "
+                                       "*.example.com; repeatable or comma-separated"},
     [SANDBOX_OPTION_RO] = {.name = "ro",
                            .type = OPTION_LIST,
                            .placeholder = "PATH",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/shared.h"
 
+#include "base/domainlist.h"
+
 const char *const shared_modes[] = {"deny", "ask", "allow", NULL};
 const char *const shared_levels[] = {"silent", "error", "warn", "info", "debug", NULL};
 const char *const shared_log_formats[] = {"text", "json", NULL};
@@ -20,6 +22,19 @@ static int check_absolute(const struct option_values *values, size_t option, con
     return 0;
 }
 
+int shared_check_domains(const struct option_values *values, size_t option, const char *name,
+                         struct err *err)
+{
+    const struct option_list list = options_list(values, option);
+    struct domainlist hosts = {.count = 0};
+    struct err why = ERR_INIT;
+
+    for (size_t i = 0; i < list.count; i++)
+        if (domainlist_add(&hosts, str_from(list.items[i]), &why) < 0)
+            return err_set(err, ERR_INVALID_OPTION, "--%s: %s", name, why.message);
+    return 0;
+}
+
 int shared_check_shell(const struct option_values *values, const struct shared_shell *rows,
                        struct err *err)
 {
@@ -27,16 +42,26 @@ int shared_check_shell(const struct option_values *values, const struct shared_s
 
     if (r == 0)
         r = check_absolute(values, rows->readable, "shell-readable", err);
+    if (r == 0)
+        r = shared_check_domains(values, rows->domain, "shell-domain", err);
     if (r < 0)
         return r;
+    if (options_choice(values, rows->network) == SHARED_NETWORK_ALLOW &&
+        options_source(values, rows->domain) == OPTION_FLAG)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--shell-domain has no effect with --shell-network allow, which opens the "
+                       "whole network: drop one of them");
     /* Where they would hold nothing they would only look safe. */
     if (options_is_on(values, rows->open) &&
         (options_source(values, rows->network) == OPTION_FLAG ||
+         options_source(values, rows->domain) == OPTION_FLAG ||
          options_source(values, rows->writable) == OPTION_FLAG ||
          options_source(values, rows->readable) == OPTION_FLAG))
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--shell-network, --shell-writable and --shell-readable have no effect with "
-                       "the sandbox disabled: drop them or --dangerously-disable-shell-sandbox");
+        return err_set(
+            err, ERR_INVALID_OPTION,
+            "--shell-network, --shell-domain, --shell-writable and --shell-readable have "
+            "no effect with the sandbox disabled: drop them or "
+            "--dangerously-disable-shell-sandbox");
     return 0;
 }
 

@@ -72,6 +72,12 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
     .env = "GATEHOUSE_SHELL_NETWORK", .old_env = "N8N_GATEWAY_SHELL_NETWORK", .fallback = "none",  \
     .group = "Commands", .help = "network access of commands"
 
+#define SHARED_SHELL_DOMAIN                                                                        \
+    .name = "shell-domain", .type = OPTION_LIST, .env = "GATEHOUSE_SHELL_DOMAIN",                  \
+    .placeholder = "HOST", .group = "Commands",                                                    \
+    .help = "let commands reach HOST on the web, like pypi.org or *.example.com; repeatable or "   \
+            "comma-separated"
+
 #define SHARED_SHELL_WRITABLE                                                                      \
     .name = "shell-writable", .type = OPTION_LIST, .env = "GATEHOUSE_SHELL_WRITABLE",              \
     .old_env = "N8N_GATEWAY_SHELL_WRITABLE", .placeholder = "DIR", .group = "Commands",            \
@@ -98,14 +104,19 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
 /* The indexes of these rows in a table. */
 struct shared_shell {
     size_t network;
+    size_t domain;
     size_t writable;
     size_t readable;
     size_t open;
 };
 
+/* ERR_INVALID_OPTION unless all items of the list are hosts: see base/domainlist.h. */
+int shared_check_domains(const struct option_values *values, size_t option, const char *name,
+                         struct err *err);
+
 /*
- * ERR_INVALID_OPTION if a directory is not absolute, or if an option has no effect with the sandbox
- * disabled.
+ * ERR_INVALID_OPTION if a directory is not absolute or a host is none, or if an option has no
+ * effect with another one.
  */
 int shared_check_shell(const struct option_values *values, const struct shared_shell *rows,
                        struct err *err);

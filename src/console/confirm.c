@@ -334,6 +334,7 @@ void confirm_free(struct confirm *confirm)
     buf_done(&confirm->url);
     buf_done(&confirm->dir);
     buf_done(&confirm->typed);
+    buf_done(&confirm->hosts);
     for (size_t i = 0; i < confirm->writable_count; i++)
         buf_done(&confirm->writable[i]);
     free(confirm);
@@ -368,9 +369,13 @@ int confirm_ask(struct console *console, const struct confirm_offer *offer, conf
     confirm->is_exposed = offer->is_exposed;
     confirm->shell_has_network = offer->shell_has_network;
     buf_init(&confirm->typed, CONFIRM_MAX_TEXT);
+    buf_init(&confirm->hosts, CONFIRM_MAX_TEXT);
     r = keep(&confirm->url, offer->url);
     if (r == 0)
         r = keep(&confirm->dir, offer->dir);
+    for (size_t i = 0; offer->shell_domains != NULL && offer->shell_domains[i] != NULL && r == 0;
+         i++)
+        r = buf_printf(&confirm->hosts, "%s%s", i > 0 ? ", " : "", offer->shell_domains[i]);
     for (size_t i = 0; i < offer->shell_writable_count && r == 0; i++) {
         confirm->writable_count++;
         r = keep(&confirm->writable[i], offer->shell_writable[i]);

@@ -29,6 +29,7 @@ struct confirm_offer {
     bool has_write_access; /* false: files are not changed, whatever the mode */
     bool shell_is_open; /* commands can do everything the user can; the next ones have no effect */
     bool shell_has_network;
+    const char *const *shell_domains; /* hosts on the web, NULL-terminated; or NULL */
     const struct str *shell_writable; /* what commands may change besides the folder */
     size_t shell_writable_count;
     /*

@@ -49,6 +49,7 @@ struct confirm {
     bool shell_is_open;
     bool is_exposed;
     bool shell_has_network;
+    struct buf hosts; /* on the web, that commands reach */
     struct buf writable[CONFIRM_MAX_WRITABLE];
     size_t writable_count;
 };

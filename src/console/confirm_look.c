@@ -58,8 +58,13 @@ static void write_commands(const struct confirm *confirm, struct console_page *p
                  "Commands run without a sandbox: they can do everything you can.");
         return;
     }
-    page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
-             "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
+    if (confirm->hosts.len > 0 && !confirm->shell_has_network) {
+        page_say(page, PAGE_WARNING, "Commands reach these hosts on the web:");
+        page_quote(page, PAGE_PLAIN, buf_view(&confirm->hosts), PAGE_NAME);
+    } else {
+        page_say(page, confirm->shell_has_network ? PAGE_WARNING : PAGE_PLAIN,
+                 "Commands have %s network.", confirm->shell_has_network ? "the" : "no");
+    }
     if (confirm_mode_of(confirm, CATALOG_FILESYSTEM_READ) == PERMISSION_DENY)
         page_say(page, PAGE_WARNING, "Commands can still read the files of the folder.");
     page_say(page, PAGE_PLAIN, "For commands, rules with patterns apply only to files that exist.");

@@ -10,6 +10,7 @@
 #include "isolate/box/startfiles.h"
 #include "isolate/environment.h"
 #include "isolate/launcher/launcher.h"
+#include "isolate/webproxy.h"
 #include "session/denied.h"
 #include "session/networklock.h"
 #include "shell/launched.h"
@@ -317,6 +318,15 @@ static int add_globs(struct commands *commands, struct err *err)
     return r;
 }
 
+/* Whether commands reach some hosts and no others. */
+static bool has_hosts(const struct commands *commands)
+{
+    const struct commands_config *config = &commands->config;
+
+    return !config->has_network && !config->is_open && config->domains != NULL &&
+           config->domains[0] != NULL;
+}
+
 static int fork_launcher(struct commands *commands, struct err *err)
 {
     struct arena *arena = &commands->arena;
@@ -340,7 +350,8 @@ static int fork_launcher(struct commands *commands, struct err *err)
     if (r == 0 && !commands->config.is_open)
         r = try_searches(commands, err);
     if (r == 0)
-        r = environment_clean(arena, environ, NULL, &envelope.env, err);
+        r = environment_clean(arena, environ, has_hosts(commands) ? webproxy_variables : NULL,
+                              &envelope.env, err);
     if (r == 0 && (commands->config.has_network || commands->config.is_open))
         r = networklock_share(&held_fd, err);
     if (r < 0)
@@ -349,7 +360,11 @@ static int fork_launcher(struct commands *commands, struct err *err)
     plan.place_count = commands->places->count;
     plan.home = getenv("HOME");
     plan.is_open = commands->config.is_open;
-    plan.network = commands->config.has_network ? BOX_NETWORK_HOST : BOX_NETWORK_NONE;
+    plan.network = commands->config.has_network ? BOX_NETWORK_HOST
+                   : has_hosts(commands)        ? BOX_NETWORK_LISTED
+                                                : BOX_NETWORK_NONE;
+    plan.hosts = commands->config.domains;
+    plan.libexec = commands->config.libexec;
     envelope.plan = &plan;
     envelope.denials = commands->denied.items;
     envelope.denial_count = commands->denied.count;
@@ -409,15 +424,31 @@ static int say_places(const struct places *places, struct buf *out)
     return r;
 }
 
+static int say_hosts(const char *const *domains, struct buf *out)
+{
+    size_t count = 0;
+    int r = buf_append_str(out, STR(", with access to"));
+
+    for (; domains[count] != NULL && r == 0; count++)
+        if (count < SHOWN_PLACES)
+            r = buf_printf(out, "%s %s", count > 0 ? "," : "", domains[count]);
+    return r == 0 && count > SHOWN_PLACES ? buf_printf(out, " and %zu more", count - SHOWN_PLACES)
+                                          : r;
+}
+
 static int say_reach(const struct commands *commands, struct buf *out)
 {
     int r;
 
     if (commands->config.is_open)
         return buf_append_str(out, STR(", without a sandbox: it can do everything the user can"));
-    r = buf_append_str(out, commands->config.has_network
-                                ? STR(", with network access; it can change")
-                                : STR(", without network; it can change"));
+    if (commands->config.has_network)
+        r = buf_append_str(out, STR(", with network access"));
+    else
+        r = has_hosts(commands) ? say_hosts(commands->config.domains, out)
+                                : buf_append_str(out, STR(", without network"));
+    if (r == 0)
+        r = buf_append_str(out, STR("; it can change"));
     return r == 0 ? say_places(commands->places, out) : r;
 }
 
@@ -443,6 +474,7 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
         .result_form = session->result_form,
         .timeout_ms = commands->config.timeout_ms,
         .sandbox = {.has_network = commands->config.has_network,
+                    .has_hosts = has_hosts(commands),
                     .hides_sensitive = hides_sensitive(commands),
                     .is_hidden = commands->config.is_open ? NULL : is_hidden,
                     .data = commands->places},

@@ -21,6 +21,8 @@ struct commands_config {
     const struct session *session; /* must outlive the commands */
     bool is_open; /* dangerous: no sandbox, and the restrictions below have no effect */
     bool has_network;
+    const char *const *domains; /* hosts on the web, NULL-terminated; or NULL */
+    const char *libexec;        /* where our other programs may be */
     const char *hidden; /* directory hidden from all commands, whatever is granted; or NULL */
     const char *const *writable; /* directories besides the folder, NULL-terminated; or NULL */
     const char *const *readable; /* the same; writable ones need not be repeated */

@@ -29,6 +29,18 @@ static const char *const network_words[] = {
     "ENETUNREACH",
 };
 
+/* What programs print of a proxy that refuses, and of names, which do not resolve beside it. */
+static const char *const proxy_words[] = {
+    "Host not allowed by Gatehouse",
+    "tunnel failed, response 403",
+    "Tunnel connection failed: 403",
+    "from proxy after CONNECT",
+    "Temporary failure in name resolution",
+    "Could not resolve host",
+    "EAI_AGAIN",
+    "ENOTFOUND",
+};
+
 static const char *const missing_words[] = {
     "No such file or directory",
     "no such file or directory",
@@ -184,9 +196,14 @@ int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct bu
     if (sandbox->is_hidden == NULL)
         return 0;
     printed = end_of(printed);
+    if (sandbox->has_hosts && has_any(printed, proxy_words, array_size(proxy_words)))
+        return buf_append_str(out, STR("Commands reach only the web hosts that the user has named, "
+                                       "and only by the proxy of HTTPS_PROXY. The user can add "
+                                       "others with --shell-domain HOST."));
     if (!sandbox->has_network && has_any(printed, network_words, array_size(network_words)))
         return buf_append_str(out, STR("Commands have no network in this sandbox. The user can "
-                                       "allow it with --shell-network allow."));
+                                       "allow hosts on the web with --shell-domain HOST, or all of "
+                                       "it with --shell-network allow."));
     if (sandbox->hides_sensitive) {
         int r = hint_at_secrets(printed, out);
 

@@ -34,6 +34,7 @@ struct shell_call;
 /* What keeps commands from the machine, to tell a client why one failed. */
 struct shell_sandbox {
     bool has_network;
+    bool has_hosts;       /* on the web, by a proxy */
     bool hides_sensitive; /* what authority/names/sensitive.h names is there, but empty */
     /* Whether commands see nothing at this absolute path, even if it exists. NULL: no sandbox. */
     bool (*is_hidden)(const void *data, const char *path);

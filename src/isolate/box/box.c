@@ -138,6 +138,9 @@ int box_new(const struct box_plan *plan, struct box **out_box, struct err *err)
     if (plan->place_count > BOX_MAX_PLACES)
         return err_set(err, ERR_TOO_LARGE, "a sandbox has more than %d paths", BOX_MAX_PLACES);
     box->network = plan->network;
+    box->hosts = plan->hosts;
+    box->libexec = plan->libexec;
+    box->proxy = (struct webproxy)WEBPROXY_INIT;
     box->limits = plan->limits;
     box->tmp_bytes = plan->tmp_bytes > 0 ? plan->tmp_bytes : BOX_TMP_BYTES;
     box->may_lack_landlock = plan->may_lack_landlock;
@@ -180,6 +183,7 @@ void box_free(struct box *box)
 {
     if (box == NULL)
         return;
+    webproxy_stop(&box->proxy);
     for (size_t i = 0; i < box->place_count; i++)
         free(box->places[i].path);
     free(box->places);
@@ -362,6 +366,8 @@ static int start(struct box *box, const struct box_command *command, bool is_pro
     assert(box != NULL);
     if (r == 0)
         r = check_command(command, err);
+    if (r == 0 && box->network == BOX_NETWORK_LISTED && !box->is_open)
+        r = webproxy_start(&box->proxy, box->libexec, box->hosts, err);
     if (r < 0)
         return r;
     asked = box->asks_about_locks;
@@ -484,7 +490,9 @@ static int describe_walls(const struct box *box, struct buf *out)
         return buf_printf(out, "NO SANDBOX: NOTHING IS HELD. COMMANDS CAN DO ALL THAT THE USER "
                                "CAN: FILES, NETWORK, PROCESSES, PRIVILEGES\n");
     r = buf_printf(out, "namespaces: user, mount, process, IPC, host name, cgroup%s\n",
-                   box->network == BOX_NETWORK_NONE ? ", network" : "; network of the host");
+                   box->network == BOX_NETWORK_HOST     ? "; network of the host"
+                   : box->network == BOX_NETWORK_LISTED ? ", network; listed hosts by a proxy"
+                                                        : ", network");
     if (r == 0)
         r = box->landlock_abi >= LANDLOCK_MIN_ABI
                 ? buf_printf(out, "Landlock: ABI %d%s\n", box->landlock_abi,

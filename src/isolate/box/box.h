@@ -65,13 +65,20 @@ struct box_denial {
     bool is_pattern;
 };
 
-enum box_network { BOX_NETWORK_NONE, BOX_NETWORK_HOST };
+enum box_network {
+    BOX_NETWORK_NONE,
+    BOX_NETWORK_LISTED, /* hosts of the plan, by a proxy: see isolate/webproxy.h */
+    BOX_NETWORK_HOST,
+};
 
 struct box_plan {
     const struct box_place *places;
     size_t place_count;
     const char *home; /* a folder that exists, empty but for places in it; or NULL */
     enum box_network network;
+    /* With BOX_NETWORK_LISTED; must outlive the box. */
+    const char *const *hosts; /* as in base/domainlist.h, NULL-terminated */
+    const char *libexec;      /* where gatehouse-webproxy may be */
     struct cgroup_limits limits;
     uint64_t tmp_bytes; /* of private /tmp, /var/tmp and /dev/shm in total; 0: BOX_TMP_BYTES */
     /*

@@ -10,6 +10,7 @@
 
 #include "isolate/box/box.h"
 #include "isolate/seccomp.h"
+#include "isolate/webproxy.h"
 
 /* Whether a step is for sandboxes, for commands without one (open plans), or both. */
 enum box_kind { BOX_CLOSED = 1, BOX_OPEN = 2, BOX_BOTH = BOX_CLOSED | BOX_OPEN };
@@ -109,6 +110,9 @@ struct box {
     char *real_home;
     struct box_git_user git_user;
     enum box_network network;
+    const char *const *hosts;
+    const char *libexec;
+    struct webproxy proxy;
     struct cgroup_limits limits;
     uint64_t tmp_bytes;
     bool may_lack_landlock;

@@ -20,26 +20,17 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "ipc/packet.h"
+#include "isolate/pump.h"
 
-enum { BUFFER_BYTES = 32 << 10, CONNECT_MS = 30000, TICK_MS = 1000 };
+enum { CONNECT_MS = 30000, TICK_MS = 1000 };
 
-/* What was read from one end and not written to the other. */
-struct half {
-    char *bytes;
-    size_t start;
-    size_t len;
-    bool is_ended; /* nothing more comes */
-    bool is_shut;  /* and the other end was told */
-};
-
-enum { INSIDE, OUTSIDE, ENDS };
+enum { INSIDE, OUTSIDE };
 
 struct link {
     bool is_used;
     bool is_connecting;
     int64_t deadline_ms; /* while it is connecting */
-    int fds[ENDS];
-    struct half halves[ENDS]; /* from this end to the other */
+    struct pump pump;
 };
 
 static struct link links[ROOM_MAX_LINKS];
@@ -93,26 +84,9 @@ static bool report(int reports)
 
 /* ---- Links ---- */
 
-static void close_hard(int fd)
-{
-    const struct linger at_once = {.l_onoff = 1};
-
-    if (fd < 0)
-        return;
-    /* The program sees a reset, not the end of what it reads. */
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    close(fd);
-}
-
 static void drop(struct link *link, bool is_hard)
 {
-    for (int i = 0; i < ENDS; i++) {
-        if (is_hard)
-            close_hard(link->fds[i]);
-        else
-            close(link->fds[i]);
-        free(link->halves[i].bytes);
-    }
+    pump_close(&link->pump, is_hard);
     *link = (struct link){.is_used = false};
 }
 
@@ -201,63 +175,25 @@ static void add_link(int inside, const struct iplist *addresses)
 {
     struct link *link = free_link();
     struct link fresh = {.is_used = true,
-                         .deadline_ms = clock_monotonic_ms(&clock_system) + CONNECT_MS,
-                         .fds = {inside, -1}};
+                         .deadline_ms = clock_monotonic_ms(&clock_system) + CONNECT_MS};
     struct room_target target;
+    int outside = -1;
 
     if (find_target(inside, &target)) {
         if (link != NULL)
-            fresh.fds[OUTSIDE] = reach(&target, inside, addresses, &fresh.is_connecting);
+            outside = reach(&target, inside, addresses, &fresh.is_connecting);
         else
             note(ROOM_REFUSED_MANY, &target);
     }
-    for (int i = 0; i < ENDS && fresh.fds[OUTSIDE] >= 0; i++)
-        fresh.halves[i].bytes = malloc(BUFFER_BYTES);
-    if (fresh.halves[INSIDE].bytes != NULL && fresh.halves[OUTSIDE].bytes != NULL)
+    if (outside >= 0 && pump_open(&fresh.pump, inside, outside)) {
         *link = fresh;
-    else
-        drop(&fresh, true);
+        return;
+    }
+    pump_close_socket(inside, true);
+    pump_close_socket(outside, true);
 }
 
 /* ---- Passing bytes on ---- */
-
-/* False if the link is broken. The other side of the room may have changed the flags of the file.
- */
-static bool fill(struct link *link, int end)
-{
-    struct half *half = &link->halves[end];
-    ssize_t got;
-
-    if (half->len > 0 || half->is_ended)
-        return true;
-    got = recv(link->fds[end], half->bytes, BUFFER_BYTES, MSG_DONTWAIT);
-    if (got < 0)
-        return errno == EAGAIN || errno == EINTR;
-    half->start = 0;
-    half->len = (size_t)got;
-    half->is_ended = got == 0;
-    return true;
-}
-
-static bool flush(struct link *link, int end)
-{
-    struct half *half = &link->halves[end];
-    ssize_t sent;
-
-    if (half->len > 0) {
-        sent = send(link->fds[1 - end], half->bytes + half->start, half->len,
-                    MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent < 0)
-            return errno == EAGAIN || errno == EINTR;
-        half->start += (size_t)sent;
-        half->len -= (size_t)sent;
-    }
-    if (half->len == 0 && half->is_ended && !half->is_shut) {
-        half->is_shut = true;
-        (void)shutdown(link->fds[1 - end], SHUT_WR);
-    }
-    return true;
-}
 
 static bool finish_connecting(struct link *link)
 {
@@ -265,10 +201,10 @@ static bool finish_connecting(struct link *link)
     socklen_t len = sizeof(code);
 
     link->is_connecting = false;
-    return getsockopt(link->fds[OUTSIDE], SOL_SOCKET, SO_ERROR, &code, &len) == 0 && code == 0;
+    return getsockopt(link->pump.fds[OUTSIDE], SOL_SOCKET, SO_ERROR, &code, &len) == 0 && code == 0;
 }
 
-static void work(struct link *link, const struct pollfd waits[ENDS])
+static void work(struct link *link, const struct pollfd waits[PUMP_ENDS])
 {
     bool is_sound = true;
 
@@ -278,35 +214,21 @@ static void work(struct link *link, const struct pollfd waits[ENDS])
         else
             is_sound = clock_monotonic_ms(&clock_system) < link->deadline_ms;
     }
-    for (int i = 0; i < ENDS && is_sound && !link->is_connecting; i++) {
-        if ((waits[i].revents & POLLERR) != 0 ||
-            ((waits[i].revents & (POLLIN | POLLHUP)) != 0 && !fill(link, i)))
-            is_sound = false;
-    }
-    for (int i = 0; i < ENDS && is_sound && !link->is_connecting; i++)
-        is_sound = flush(link, i);
+    if (is_sound && !link->is_connecting)
+        is_sound = pump_work(&link->pump, waits);
     if (!is_sound)
         drop(link, true);
-    else if (link->halves[INSIDE].is_shut && link->halves[OUTSIDE].is_shut)
+    else if (pump_is_over(&link->pump))
         drop(link, false);
 }
 
-/* An end that nothing is wanted from is left out, or its hang-up would come again and again. */
-static void choose_waits(const struct link *link, struct pollfd waits[ENDS])
+static void choose_waits(const struct link *link, struct pollfd waits[PUMP_ENDS])
 {
-    for (int i = 0; i < ENDS; i++) {
-        const struct half *from = &link->halves[i];
-        const struct half *to = &link->halves[1 - i];
-        short events = 0;
-
-        if (link->is_connecting)
-            events = i == OUTSIDE ? POLLOUT : 0;
-        else
-            events = (short)((from->len == 0 && !from->is_ended ? POLLIN : 0) |
-                             (to->len > 0 ? POLLOUT : 0));
-        waits[i] = (struct pollfd){.fd = link->is_used && events != 0 ? link->fds[i] : -1,
-                                   .events = events};
-    }
+    waits[INSIDE] = waits[OUTSIDE] = (struct pollfd){.fd = -1};
+    if (link->is_used && link->is_connecting)
+        waits[OUTSIDE] = (struct pollfd){.fd = link->pump.fds[OUTSIDE], .events = POLLOUT};
+    else if (link->is_used)
+        pump_waits(&link->pump, waits);
 }
 
 /* ---- The process ---- */
@@ -348,7 +270,7 @@ static bool take_packet(int socket, const struct iplist *addresses)
 
 _Noreturn void room_relay(int socket, int reports, const struct iplist *addresses)
 {
-    static struct pollfd waits[1 + ENDS * ROOM_MAX_LINKS];
+    static struct pollfd waits[1 + PUMP_ENDS * ROOM_MAX_LINKS];
     bool has_refusals = false;
 
     /* The room waits for this. */
@@ -359,7 +281,7 @@ _Noreturn void room_relay(int socket, int reports, const struct iplist *addresse
 
         waits[0] = (struct pollfd){.fd = socket, .events = POLLIN};
         for (size_t i = 0; i < ROOM_MAX_LINKS; i++) {
-            choose_waits(&links[i], &waits[1 + ENDS * i]);
+            choose_waits(&links[i], &waits[1 + PUMP_ENDS * i]);
             is_connecting = is_connecting || links[i].is_connecting;
         }
         if (poll(waits, array_size(waits), is_connecting || has_refusals ? TICK_MS : -1) < 0 &&
@@ -367,7 +289,7 @@ _Noreturn void room_relay(int socket, int reports, const struct iplist *addresse
             _exit(EXIT_FAILURE);
         for (size_t i = 0; i < ROOM_MAX_LINKS; i++)
             if (links[i].is_used)
-                work(&links[i], &waits[1 + ENDS * i]);
+                work(&links[i], &waits[1 + PUMP_ENDS * i]);
         if (waits[0].revents != 0 && !take_packet(socket, addresses))
             _exit(0); /* the room has ended */
         has_refusals = report(reports);

@@ -53,8 +53,9 @@ struct gateway_session_config {
     const char *libexec;
     uint64_t max_file_bytes;
     uint64_t max_lines;
-    bool shell_is_open; /* dangerous: no sandbox; the next two have no effect */
+    bool shell_is_open; /* dangerous: no sandbox; the next ones have no effect */
     bool shell_has_network;
+    const char *const *shell_domains;  /* NULL-terminated; or NULL */
     const char *const *shell_writable; /* NULL-terminated; or NULL */
     const char *const *shell_readable; /* the same */
     int64_t shell_timeout_ms;

@@ -62,6 +62,8 @@ int gateway_session_open_commands(struct gateway_session *session, struct err *e
         .is_open = session->config.shell_is_open,
         .hidden = status_socket_dir(sockets, NULL) == 0 ? sockets : NULL,
         .has_network = session->config.shell_has_network,
+        .domains = session->config.shell_domains,
+        .libexec = session->config.libexec,
         .writable = session->config.shell_writable,
         .readable = session->config.shell_readable,
         .timeout_ms = session->config.shell_timeout_ms,

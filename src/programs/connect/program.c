@@ -139,6 +139,7 @@ static int read_authorities(struct program *program, struct err *err)
 static int check_shell(const struct program *program, struct err *err)
 {
     static const struct shared_shell rows = {.network = CONNECT_OPTION_SHELL_NETWORK,
+                                             .domain = CONNECT_OPTION_SHELL_DOMAIN,
                                              .writable = CONNECT_OPTION_SHELL_WRITABLE,
                                              .readable = CONNECT_OPTION_SHELL_READABLE,
                                              .open = CONNECT_OPTION_SHELL_OPEN};

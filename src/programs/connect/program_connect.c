@@ -35,6 +35,12 @@ static bool has_network(const struct program *program)
     return options_choice(program->values, CONNECT_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW;
 }
 
+/* Hosts that a proxy of ours reaches for commands: this machine is not among them. */
+static struct option_list domains(const struct program *program)
+{
+    return options_list(program->values, CONNECT_OPTION_SHELL_DOMAIN);
+}
+
 static bool has_commands(const struct program *program)
 {
     return program->session != NULL &&
@@ -204,6 +210,7 @@ static void digest_terms(const struct program *program, const struct connect_cho
         .choices = choices,
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
+        .shell_domains = domains(program).items,
         .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
         .shell_readable = options_list(program->values, CONNECT_OPTION_SHELL_READABLE).items,
         .shell_timeout_ms = options_int(program->values, CONNECT_OPTION_SHELL_TIMEOUT),
@@ -284,6 +291,7 @@ static int begin(struct program *program, const struct connect_choices *choices,
         .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
+        .shell_domains = domains(program).items,
         .shell_writable = options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE).items,
         .shell_readable = options_list(program->values, CONNECT_OPTION_SHELL_READABLE).items,
         .shell_timeout_ms = options_int(program->values, CONNECT_OPTION_SHELL_TIMEOUT),
@@ -387,6 +395,7 @@ static int ask(struct program *program, struct err *err)
         .has_write_access = program->choices.has_write_access,
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
+        .shell_domains = domains(program).items,
         .shell_writable = shown,
         .take_dir = take_dir,
     };

@@ -69,6 +69,10 @@ void saved_session_digest(const struct saved_session_terms *terms,
     add_number(&hash, (int64_t)terms->max_lines);
     if (terms->allows_remote_always) /* else as before there was such a thing */
         add_text(&hash, "remote-always");
+    if (terms->shell_domains != NULL && terms->shell_domains[0] != NULL) {
+        add_text(&hash, "domains"); /* the same holds for them */
+        add_list(&hash, terms->shell_domains);
+    }
     sha256_end(&hash, digest);
     hex_text(out_digest, digest, sizeof(digest));
 }

@@ -27,6 +27,7 @@ struct saved_session_terms {
     const struct connect_choices *choices;
     bool shell_is_open;
     bool shell_has_network;
+    const char *const *shell_domains;  /* NULL-terminated; or NULL */
     const char *const *shell_writable; /* NULL-terminated; or NULL */
     const char *const *shell_readable; /* the same */
     int64_t shell_timeout_ms;

@@ -14,11 +14,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/sandbox.h"
+#include "cli/shared.h"
 #include "isolate/box/box.h"
 #include "isolate/box/places.h"
 #include "isolate/box/secondnames.h"
 #include "isolate/environment.h"
 #include "isolate/ownplaces.h"
+#include "isolate/webproxy.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/follow.h"
 
@@ -140,16 +142,50 @@ static int read_limits(const struct option_values *values, struct cgroup_limits 
     return cores != NULL ? sandbox_read_cores(cores, &out_limits->cpu_percent, err) : 0;
 }
 
+static int check_network(const struct option_values *values, struct err *err)
+{
+    if (options_list(values, SANDBOX_OPTION_DOMAIN).count > 0 &&
+        options_choice(values, SANDBOX_OPTION_NET) == SANDBOX_NET_HOST)
+        return err_set_field(err, ERR_INVALID_OPTION, "--domain",
+                             "--domain has no effect with --net host, which opens the whole "
+                             "network: drop one of them");
+    return shared_check_domains(values, SANDBOX_OPTION_DOMAIN, "domain", err);
+}
+
+/* What the user sets wins over what leads to listed hosts. */
+static int make_environment(struct arena *arena, const struct option_values *values,
+                            const char *const **out_env, struct err *err)
+{
+    const struct option_list own = options_list(values, SANDBOX_OPTION_ENV);
+    const char **more;
+    size_t count = 0;
+
+    while (options_list(values, SANDBOX_OPTION_DOMAIN).count > 0 &&
+           webproxy_variables[count] != NULL)
+        count++;
+    more = arena_alloc_array(arena, count + own.count + 1, sizeof(*more));
+    if (more == NULL)
+        return err_set_plain(err, arena->error);
+    memcpy(more, webproxy_variables, count * sizeof(*more));
+    memcpy(more + count, own.items, own.count * sizeof(*more));
+    more[count + own.count] = NULL;
+    return environment_clean(arena, environ, more, out_env, err);
+}
+
 static int make_plan(const struct option_values *values, const struct places *places,
                      struct box_plan *out_plan, struct err *err)
 {
+    const struct option_list hosts = options_list(values, SANDBOX_OPTION_DOMAIN);
+
     *out_plan = (struct box_plan){
         .places = places->items,
         .place_count = places->count,
         .home = getenv("HOME"),
-        .network = options_choice(values, SANDBOX_OPTION_NET) == SANDBOX_NET_HOST
-                       ? BOX_NETWORK_HOST
-                       : BOX_NETWORK_NONE,
+        .network = options_choice(values, SANDBOX_OPTION_NET) == SANDBOX_NET_HOST ? BOX_NETWORK_HOST
+                   : hosts.count > 0 ? BOX_NETWORK_LISTED
+                                     : BOX_NETWORK_NONE,
+        .hosts = hosts.items,
+        .libexec = GATEHOUSE_LIBEXECDIR,
         .tmp_bytes = (uint64_t)options_int(values, SANDBOX_OPTION_TMP_SIZE),
         .may_lack_landlock = options_is_on(values, SANDBOX_OPTION_ALLOW_WEAKER),
     };
@@ -243,15 +279,16 @@ static int run(struct arena *arena, const struct option_values *values, struct e
     if (places == NULL || command.argv == NULL)
         return err_set_plain(err, arena->error);
     places_init(places, arena);
-    r = gather_places(values, places, &command.cwd, err);
+    r = check_network(values, err);
+    if (r == 0)
+        r = gather_places(values, places, &command.cwd, err);
     if (r == 0)
         r = hide_second_names(arena, places, &command, err);
     places_drop_unseen(places);
     if (r == 0)
         r = make_plan(values, places, &plan, err);
     if (r == 0)
-        r = environment_clean(arena, environ, options_list(values, SANDBOX_OPTION_ENV).items,
-                              &command.env, err);
+        r = make_environment(arena, values, &command.env, err);
     if (r == 0)
         r = box_new(&plan, &box, err);
     if (r == 0)

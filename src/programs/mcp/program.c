@@ -286,9 +286,9 @@ static int tell_door(const struct program *program)
 
 static int refuse_idle_flags(const struct option_values *values, struct err *err)
 {
-    static const size_t about_commands[] = {MCP_OPTION_SHELL_NETWORK, MCP_OPTION_SHELL_WRITABLE,
-                                            MCP_OPTION_SHELL_READABLE, MCP_OPTION_SHELL_TIMEOUT,
-                                            MCP_OPTION_SHELL_OPEN};
+    static const size_t about_commands[] = {MCP_OPTION_SHELL_NETWORK,  MCP_OPTION_SHELL_DOMAIN,
+                                            MCP_OPTION_SHELL_WRITABLE, MCP_OPTION_SHELL_READABLE,
+                                            MCP_OPTION_SHELL_TIMEOUT,  MCP_OPTION_SHELL_OPEN};
 
     for (size_t i = 0; i < array_size(about_commands); i++)
         if (options_source(values, about_commands[i]) == OPTION_FLAG)
@@ -312,6 +312,7 @@ static int open_commands(struct program *program, const struct option_values *va
                          struct err *err)
 {
     static const struct shared_shell rows = {.network = MCP_OPTION_SHELL_NETWORK,
+                                             .domain = MCP_OPTION_SHELL_DOMAIN,
                                              .writable = MCP_OPTION_SHELL_WRITABLE,
                                              .readable = MCP_OPTION_SHELL_READABLE,
                                              .open = MCP_OPTION_SHELL_OPEN};
@@ -321,6 +322,8 @@ static int open_commands(struct program *program, const struct option_values *va
         .hidden = status_socket_dir(sockets, NULL) == 0 ? sockets : NULL, /* a daemon's */
         .is_open = options_is_on(values, MCP_OPTION_SHELL_OPEN),
         .has_network = options_choice(values, MCP_OPTION_SHELL_NETWORK) == SHARED_NETWORK_ALLOW,
+        .domains = options_list(values, MCP_OPTION_SHELL_DOMAIN).items,
+        .libexec = GATEHOUSE_LIBEXECDIR,
         .writable = options_list(values, MCP_OPTION_SHELL_WRITABLE).items,
         .readable = options_list(values, MCP_OPTION_SHELL_READABLE).items,
         .denied = options_list(values, MCP_OPTION_DENY).items,
@@ -422,6 +425,7 @@ static int refuse_folders(const struct option_values *values, struct err *err)
                                   MCP_OPTION_ALLOW,
                                   MCP_OPTION_HTTP,
                                   MCP_OPTION_SHELL_NETWORK,
+                                  MCP_OPTION_SHELL_DOMAIN,
                                   MCP_OPTION_SHELL_WRITABLE,
                                   MCP_OPTION_SHELL_READABLE,
                                   MCP_OPTION_SHELL_TIMEOUT,

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heads of requests to the web proxy: read, and written as a server gets them. */
+#include "programs/webproxy/webproxy.h"
+
+enum { PORT_HTTP = 80, HTTP_BAD = 400, HTTP_NOT_IMPLEMENTED = 501 };
+
+static bool is_token(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] < 'A' || text.ptr[i] > 'Z')
+            return false;
+    return text.len > 0;
+}
+
+static bool is_printable(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] <= ' ' || text.ptr[i] == 0x7f)
+            return false;
+    return text.len > 0;
+}
+
+/* Without what a proxy has no business with: a user, a fragment. */
+static int read_url(struct str url, struct webproxy_request *request)
+{
+    const struct str scheme = STR("http://");
+    size_t end;
+
+    if (str_find(url, STR("://")) == SIZE_MAX)
+        return HTTP_BAD;
+    if (url.len < scheme.len || !str_eq_nocase(str_slice(url, 0, scheme.len), scheme))
+        return HTTP_NOT_IMPLEMENTED;
+    url = str_slice(url, scheme.len, SIZE_MAX);
+    end = str_find(url, STR("/"));
+    request->path = end == SIZE_MAX ? STR("/") : str_slice(url, end, SIZE_MAX);
+    return domainlist_split(str_slice(url, 0, end), PORT_HTTP, &request->host, &request->port)
+               ? 0
+               : HTTP_BAD;
+}
+
+int webproxy_read_head(struct str head, struct webproxy_request *out_request)
+{
+    struct webproxy_request request = {.host = STR_EMPTY, .path = STR_EMPTY};
+    size_t line_end = str_find(head, STR("\r\n"));
+    struct str line = str_slice(head, 0, line_end);
+    struct str target;
+    struct str version;
+    int r = 0;
+
+    if (line_end == SIZE_MAX || !str_ends_with(head, STR("\r\n\r\n")) ||
+        !str_cut(&line, ' ', &request.method) || !str_cut(&line, ' ', &target) ||
+        !str_cut(&line, ' ', &version) || line.len > 0 || !is_token(request.method) ||
+        !is_printable(target) || !str_starts_with(version, STR("HTTP/1.")))
+        return HTTP_BAD;
+    request.headers = str_slice(head, line_end + 2, head.len - line_end - 4);
+    request.is_tunnel = str_eq(request.method, STR("CONNECT"));
+    if (request.is_tunnel)
+        r = domainlist_split(target, 0, &request.host, &request.port) ? 0 : HTTP_BAD;
+    else
+        r = read_url(target, &request);
+    if (r == 0)
+        *out_request = request;
+    return r;
+}
+
+/* Those between this program and the next one; a server learns nothing of a proxy. */
+static bool is_between(struct str line)
+{
+    static const char *const names[] = {
+        "connection:", "proxy-connection:", "proxy-authorization:", "keep-alive:"};
+
+    for (size_t i = 0; i < array_size(names); i++) {
+        struct str name = str_from(names[i]);
+
+        if (line.len >= name.len && str_eq_nocase(str_slice(line, 0, name.len), name))
+            return true;
+    }
+    return false;
+}
+
+int webproxy_write_head(const struct webproxy_request *request, struct buf *out)
+{
+    struct str rest = request->headers;
+    int r =
+        buf_printf(out, "%.*s %.*s HTTP/1.1\r\n", STR_ARG(request->method), STR_ARG(request->path));
+
+    while (r == 0 && rest.len > 0) {
+        size_t end = str_find(rest, STR("\r\n"));
+        struct str line = str_slice(rest, 0, end);
+
+        if (!is_between(line))
+            r = buf_append_str(out, line);
+        if (r == 0 && !is_between(line))
+            r = buf_append_str(out, STR("\r\n"));
+        rest = end == SIZE_MAX ? STR_EMPTY : str_slice(rest, end + 2, SIZE_MAX);
+    }
+    return r == 0 ? buf_append_str(out, STR("Connection: close\r\n\r\n")) : r;
+}

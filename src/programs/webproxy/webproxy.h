@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The web proxy of sandboxed commands: isolate/webproxy.h says what it is for. */
+#ifndef PROGRAMS_WEBPROXY_WEBPROXY_H
+#define PROGRAMS_WEBPROXY_WEBPROXY_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/domainlist.h"
+
+enum {
+    WEBPROXY_HEAD_BYTES = 32 << 10,
+    WEBPROXY_MAX_LINKS = 256, /* connections at a time; further ones are refused */
+};
+
+/* Takes listening sockets of sandboxes, and their connections, until the socket is closed. */
+_Noreturn void webproxy_serve(int fd, const struct domainlist *hosts);
+
+/* Takes the connection over, in a thread of its own. */
+void webproxy_link_start(int fd, const struct domainlist *hosts);
+
+/* What a program asks for; the texts are in the head. */
+struct webproxy_request {
+    bool is_tunnel; /* CONNECT */
+    struct str method;
+    struct str host;
+    uint16_t port;
+    struct str path;    /* of a request that is passed on */
+    struct str headers; /* each with its line end; without the empty line */
+};
+
+/*
+ * Reads a head that ends with an empty line. 0, or the status of the refusal: 400 for what is no
+ * request to a proxy, 501 for another scheme than http.
+ */
+int webproxy_read_head(struct str head, struct webproxy_request *out_request);
+
+/* The head as a server gets it: no words for proxies, and the connection ends with the answer. */
+int webproxy_write_head(const struct webproxy_request *request, struct buf *out);
+
+#endif
