@@ -29,16 +29,8 @@ const struct option mcp_options[MCP_OPTIONS] = {
                           .letter = 'w',
                           .env = "GATEHOUSE_WRITE",
                           .help = "let the client change files; without this, it can only read"},
-    [MCP_OPTION_RO] = {.name = "ro",
-                       .type = OPTION_LIST,
-                       .placeholder = "DIR",
-                       .help = "also serve DIR, and never let the client change it; repeatable or "
-                               "comma-separated"},
-    [MCP_OPTION_RW] = {.name = "rw",
-                       .type = OPTION_LIST,
-                       .placeholder = "DIR",
-                       .help = "also serve DIR, and let the client change files in it; repeatable "
-                               "or comma-separated"},
+    [MCP_OPTION_RO] = {SHARED_RO},
+    [MCP_OPTION_RW] = {SHARED_RW},
     [MCP_OPTION_ROOTS] = {.name = "roots",
                           .env = "GATEHOUSE_ROOTS",
                           .help = "serve only what is also below a root that the client declares"},

@@ -53,8 +53,6 @@ enum {
 
 enum { MCP_ARGUMENT_DIR, MCP_ARGUMENTS }; /* the last of them repeats */
 
-enum { MCP_MAX_FOLDERS = 32 }; /* in all */
-
 /* Of --results, in the order of its choices. */
 enum { MCP_RESULTS_BOTH, MCP_RESULTS_TEXT };
 

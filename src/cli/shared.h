@@ -42,6 +42,17 @@ enum shared_network { SHARED_NETWORK_NONE, SHARED_NETWORK_ALLOW };
     .name = "max-matches", .type = OPTION_INT, .min = 1, .max = INT64_C(1000000000),               \
     .fallback = "1000000", .help = "stop a search after this many matches"
 
+/* Folders besides those that a command takes as arguments. */
+#define SHARED_RO                                                                                  \
+    .name = "ro", .type = OPTION_LIST, .placeholder = "DIR",                                       \
+    .help = "also serve DIR, in which nothing is ever changed; repeatable or comma-separated"
+
+#define SHARED_RW                                                                                  \
+    .name = "rw", .type = OPTION_LIST, .placeholder = "DIR",                                       \
+    .help = "also serve DIR, in which files may be changed; repeatable or comma-separated"
+
+enum { SHARED_MAX_FOLDERS = 32 }; /* in all */
+
 #define SHARED_STATE_DIR                                                                           \
     .name = "state-dir", .type = OPTION_DIR, .env = "GATEHOUSE_STATE_DIR",                         \
     .help = "directory of the audit log and the undo data (default: "                              \

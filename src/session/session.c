@@ -14,6 +14,28 @@ enum {
     READING = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA | AUTHORITY_WATCH,
 };
 
+int session_folders_add(struct session_folders *folders, const char *directory, bool may_write,
+                        struct err *err)
+{
+    if (folders->count == array_size(folders->items))
+        return err_set(err, ERR_INVALID_OPTION, "at most %d folders can be served",
+                       SESSION_MAX_FOLDERS);
+    folders->items[folders->count++] = (struct session_folder_config){directory, may_write};
+    return 0;
+}
+
+int session_folders_add_marked(struct session_folders *folders, struct option_list writable,
+                               struct option_list readable, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < writable.count && r == 0; i++)
+        r = session_folders_add(folders, writable.items[i], true, err);
+    for (size_t i = 0; i < readable.count && r == 0; i++)
+        r = session_folders_add(folders, readable.items[i], false, err);
+    return r;
+}
+
 static int request(struct session *session, const struct session_folder *folder,
                    const struct session_config *config, unsigned access,
                    enum authority_symlinks symlinks, struct authority_scope **out_scope,

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/options/options.h"
 #include "files/clientroots.h"
 #include "files/toolbox.h"
 #include "gatehouse/authority.h"
@@ -35,7 +36,20 @@ struct session_folder_config {
     bool may_write;
 };
 
-enum { SESSION_MAX_FOLDERS = 32 }; /* as many as MCP_MAX_FOLDERS */
+enum { SESSION_MAX_FOLDERS = 32 }; /* as many as SHARED_MAX_FOLDERS */
+
+/* The folders of a command line, in the order in which they are served. */
+struct session_folders {
+    struct session_folder_config items[SESSION_MAX_FOLDERS];
+    size_t count;
+};
+
+/* ERR_INVALID_OPTION if there are too many. Keeps the name, not a copy. */
+int session_folders_add(struct session_folders *folders, const char *directory, bool may_write,
+                        struct err *err);
+/* Those of --rw, then those of --ro. */
+int session_folders_add_marked(struct session_folders *folders, struct option_list writable,
+                               struct option_list readable, struct err *err);
 
 struct session_config {
     const struct session_folder_config *folders; /* relative names are looked up in the first */

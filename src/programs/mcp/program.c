@@ -125,42 +125,33 @@ static void flush_record(void *data)
 
 /* The first is where relative names are looked up: of those named without a mode, if any. */
 static int list_folders(const struct program *program, const struct option_values *values,
-                        struct session_folder_config out_folders[MCP_MAX_FOLDERS],
-                        size_t *out_count, struct err *err)
+                        struct session_folders *folders, struct err *err)
 {
-    const struct option_list writable = options_list(values, MCP_OPTION_RW);
-    const struct option_list readable = options_list(values, MCP_OPTION_RO);
-    size_t named = values->argument_count;
-    size_t count = 0;
+    int r = 0;
 
-    if (named + writable.count + readable.count > MCP_MAX_FOLDERS)
-        return err_set(err, ERR_INVALID_OPTION, "at most %d folders can be served",
-                       MCP_MAX_FOLDERS);
-    for (size_t i = 0; i < named; i++)
-        out_folders[count++] = (struct session_folder_config){options_argument(values, i),
-                                                              program->consent.writes_unmarked};
-    for (size_t i = 0; i < writable.count; i++)
-        out_folders[count++] = (struct session_folder_config){writable.items[i], true};
-    for (size_t i = 0; i < readable.count; i++)
-        out_folders[count++] = (struct session_folder_config){readable.items[i], false};
-    if (count == 0)
-        out_folders[count++] = (struct session_folder_config){
-            ".", program->consent.writes_unmarked && !program->workspace.is_enabled};
-    *out_count = count;
-    return 0;
+    for (size_t i = 0; i < values->argument_count && r == 0; i++)
+        r = session_folders_add(folders, options_argument(values, i),
+                                program->consent.writes_unmarked, err);
+    if (r == 0)
+        r = session_folders_add_marked(folders, options_list(values, MCP_OPTION_RW),
+                                       options_list(values, MCP_OPTION_RO), err);
+    return r < 0 || folders->count > 0
+               ? r
+               : session_folders_add(
+                     folders, ".",
+                     program->consent.writes_unmarked && !program->workspace.is_enabled, err);
 }
 
 static int open_session(struct program *program, const struct option_values *values,
                         struct err *err)
 {
-    struct session_folder_config folders[MCP_MAX_FOLDERS];
+    struct session_folders folders = {.count = 0};
     const char *state = options_text(values, MCP_OPTION_STATE_DIR);
     char default_state[PATH_MAX];
     char session[SESSION_BYTES];
     struct session_config config;
-    size_t folder_count = 0;
     uint64_t number;
-    int r = list_folders(program, values, folders, &folder_count, err);
+    int r = list_folders(program, values, &folders, err);
 
     if (r < 0)
         return r;
@@ -173,8 +164,8 @@ static int open_session(struct program *program, const struct option_values *val
     rand_bytes(&number, sizeof(number));
     snprintf(session, sizeof(session), "mcp-%016llx", (unsigned long long)number);
     config = (struct session_config){
-        .folders = folders,
-        .folder_count = folder_count,
+        .folders = folders.items,
+        .folder_count = folders.count,
         .state_dir = state,
         .session = session,
         .has_staging = program->consent.session.modes.of[CATALOG_BROWSER] != PERMISSION_DENY &&
