@@ -18,7 +18,9 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
                                           "the front starts when something comes"},
     [TOOLHOST_OPTION_WRITE] = {.name = "write",
                                .letter = 'w',
-                               .help = "offer the tools that change files"},
+                               .help = "let calls change files in the first folder"},
+    [TOOLHOST_OPTION_RO] = {SHARED_RO},
+    [TOOLHOST_OPTION_RW] = {SHARED_RW},
     [TOOLHOST_OPTION_SEARCH_SENSITIVE] = {.name = "search-sensitive",
                                           .help = "search in files that usually hold secrets, too"},
     [TOOLHOST_OPTION_DENY] = {.name = "deny",
@@ -54,5 +56,5 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
 };
 
 const struct option_argument toolhost_arguments[TOOLHOST_ARGUMENTS] = {
-    [TOOLHOST_ARGUMENT_DIR] = {.name = "DIR", .type = OPTION_DIR, .help = "the folder"},
+    [TOOLHOST_ARGUMENT_DIR] = {.name = "DIR", .type = OPTION_DIR, .help = "the first folder"},
 };

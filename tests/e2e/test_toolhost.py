@@ -178,6 +178,26 @@ class Calls(Scene):
         self.assertEqual([(r["access"], r["resolved"]) for r in resources], [("lists", "")])
         self.assertEqual(self.names(), ["link", "notes.txt", "sub"])
 
+    def test_files_of_other_folders_are_told_and_changed_by_whole_paths(self):
+        readable, writable = self.place / "readable", self.place / "writable"
+        for folder in (readable, writable):
+            folder.mkdir()
+            (folder / "two").write_text("2")
+        front = self.start("--rw", writable, "--ro", readable)
+        ready = front.ready()
+        self.assertEqual(ready["root"], str(self.root))
+        self.assertIn("write_file", ready["tools"])
+        for folder in (readable, writable):
+            _, resources = front.prepared("read_file", {"filePath": f"{folder}/two"})
+            self.assertEqual([(r["access"], r["resolved"]) for r in resources], [("reads", f"{folder}/two")])
+            self.assertEqual(text_of(front.run("read_file", {"filePath": f"{folder}/two"}))["content"], "2")
+        text_of(front.run("write_file", {"filePath": f"{writable}/new", "content": "x"}))
+        self.assertEqual((writable / "new").read_text(), "x")
+        for name in ("here", f"{readable}/two"):
+            error = front.refusal("write_file", {"filePath": name, "content": "x"})
+            self.assertEqual(error["error"], "access_missing")
+        self.assertEqual((readable / "two").read_text(), "2")
+
     def test_what_has_to_be_allowed_is_told_by_whole_paths(self):
         (self.root / "link").symlink_to("notes.txt")
         front = self.started()

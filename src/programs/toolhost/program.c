@@ -94,13 +94,9 @@ static int open_session(struct program *program, const struct option_values *val
     const char *record = options_text(values, TOOLHOST_OPTION_RECORD_DIR);
     const char *const protected_dirs[] = {settings != NULL ? settings : record,
                                           settings != NULL ? record : NULL, NULL};
-    const struct session_folder_config folder = {
-        .directory = options_argument(values, TOOLHOST_ARGUMENT_DIR),
-        .may_write = options_is_on(values, TOOLHOST_OPTION_WRITE),
-    };
-    const struct session_config config = {
-        .folders = &folder,
-        .folder_count = 1,
+    struct session_folders folders = {.count = 0};
+    struct session_config config = {
+        .folders = folders.items,
         .state_dir = options_text(values, TOOLHOST_OPTION_STATE_DIR),
         .session = "toolhost",
         .is_recorded_elsewhere = true, /* by the front */
@@ -116,7 +112,14 @@ static int open_session(struct program *program, const struct option_values *val
         .max_matches = (uint64_t)options_int(values, TOOLHOST_OPTION_MAX_MATCHES),
         .media = program->media,
     };
-    return session_open(&config, &program->session, err);
+    int r = session_folders_add(&folders, options_argument(values, TOOLHOST_ARGUMENT_DIR),
+                                options_is_on(values, TOOLHOST_OPTION_WRITE), err);
+
+    if (r == 0)
+        r = session_folders_add_marked(&folders, options_list(values, TOOLHOST_OPTION_RW),
+                                       options_list(values, TOOLHOST_OPTION_RO), err);
+    config.folder_count = folders.count;
+    return r == 0 ? session_open(&config, &program->session, err) : r;
 }
 
 /* Keeps only the descriptors that the front end passed on. */
