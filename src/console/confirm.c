@@ -335,6 +335,8 @@ void confirm_free(struct confirm *confirm)
     buf_done(&confirm->dir);
     buf_done(&confirm->typed);
     buf_done(&confirm->hosts);
+    for (size_t i = 0; i < confirm->other_count; i++)
+        buf_done(&confirm->others[i]);
     for (size_t i = 0; i < confirm->writable_count; i++)
         buf_done(&confirm->writable[i]);
     free(confirm);
@@ -354,7 +356,8 @@ int confirm_ask(struct console *console, const struct confirm_offer *offer, conf
 
     if (console->confirm != NULL)
         return ERR_BUSY;
-    if (offer->shell_writable_count > CONFIRM_MAX_WRITABLE)
+    if (offer->shell_writable_count > CONFIRM_MAX_WRITABLE ||
+        offer->other_count > CONFIRM_MAX_OTHERS)
         return ERR_TOO_LARGE;
     confirm = calloc(1, sizeof(*confirm));
     if (confirm == NULL)
@@ -364,6 +367,7 @@ int confirm_ask(struct console *console, const struct confirm_offer *offer, conf
     confirm->data = data;
     confirm->modes = offer->modes;
     confirm->has_write_access = offer->has_write_access;
+    confirm->only_reads_dir = offer->only_reads_dir;
     confirm->take_dir = offer->take_dir;
     confirm->shell_is_open = offer->shell_is_open;
     confirm->is_exposed = offer->is_exposed;
@@ -376,6 +380,11 @@ int confirm_ask(struct console *console, const struct confirm_offer *offer, conf
     for (size_t i = 0; offer->shell_domains != NULL && offer->shell_domains[i] != NULL && r == 0;
          i++)
         r = buf_printf(&confirm->hosts, "%s%s", i > 0 ? ", " : "", offer->shell_domains[i]);
+    for (size_t i = 0; i < offer->other_count && r == 0; i++) {
+        confirm->writes_other[i] = offer->others[i].may_write;
+        confirm->other_count++;
+        r = keep(&confirm->others[i], offer->others[i].path);
+    }
     for (size_t i = 0; i < offer->shell_writable_count && r == 0; i++) {
         confirm->writable_count++;
         r = keep(&confirm->writable[i], offer->shell_writable[i]);

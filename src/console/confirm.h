@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The question before a session: which server, which folder, what each group of tools may do. Yes,
+ * The question before a session: which server, which folders, what each group of tools may do. Yes,
  * No, or Edit, for this session only: nothing is saved, and the program checks the folder.
  *
  * The default is No. The prompt also appears when a page asks the daemon's port to connect, and
@@ -19,7 +19,12 @@
 #include "console/console.h"
 #include "permission/modes.h"
 
-enum { CONFIRM_MAX_WRITABLE = 64, CONFIRM_MAX_TEXT = 4096 };
+enum { CONFIRM_MAX_WRITABLE = 64, CONFIRM_MAX_OTHERS = 32, CONFIRM_MAX_TEXT = 4096 };
+
+struct confirm_folder {
+    struct str path;
+    bool may_write; /* where files may be changed at all */
+};
 
 struct confirm_offer {
     struct str url;
@@ -27,6 +32,9 @@ struct confirm_offer {
     struct str dir;
     struct permission_modes modes;
     bool has_write_access; /* false: files are not changed, whatever the mode */
+    bool only_reads_dir;   /* files are changed in others at most */
+    const struct confirm_folder *others;
+    size_t other_count;
     bool shell_is_open; /* commands can do everything the user can; the next ones have no effect */
     bool shell_has_network;
     const char *const *shell_domains; /* hosts on the web, NULL-terminated; or NULL */

@@ -41,7 +41,11 @@ struct confirm {
     struct permission_modes modes;
     bool has_write_access;
     int (*take_dir)(void *data, struct str typed, struct buf *out_dir, struct err *err);
+    bool only_reads_dir;
     struct buf dir;
+    struct buf others[CONFIRM_MAX_OTHERS];
+    bool writes_other[CONFIRM_MAX_OTHERS];
+    size_t other_count;
     struct buf typed;
     struct err problem; /* why the editor cannot be closed */
 

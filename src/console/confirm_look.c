@@ -48,10 +48,15 @@ static const char *mode_words(const struct confirm *confirm, size_t group)
     return mode_labels[confirm->modes.of[group]];
 }
 
+static bool changes(const struct confirm *confirm)
+{
+    return confirm_mode_of(confirm, CATALOG_FILESYSTEM_WRITE) != PERMISSION_DENY;
+}
+
 static void write_commands(const struct confirm *confirm, struct console_page *page)
 {
     /* By what holds now: the editor changes both. */
-    bool changes_folder = confirm_mode_of(confirm, CATALOG_FILESYSTEM_WRITE) != PERMISSION_DENY;
+    bool changes_files = changes(confirm);
 
     if (confirm->shell_is_open) {
         page_say(page, PAGE_WARNING,
@@ -68,14 +73,32 @@ static void write_commands(const struct confirm *confirm, struct console_page *p
     if (confirm_mode_of(confirm, CATALOG_FILESYSTEM_READ) == PERMISSION_DENY)
         page_say(page, PAGE_WARNING, "Commands can still read the files of the folder.");
     page_say(page, PAGE_PLAIN, "For commands, rules with patterns apply only to files that exist.");
-    if (!changes_folder && confirm->writable_count == 0)
+    if (!changes_files && confirm->writable_count == 0)
         page_say(page, PAGE_PLAIN, "Commands cannot change files.");
     else
         page_say(page, PAGE_WARNING, "Commands can change files in:");
-    if (changes_folder)
+    if (changes_files && !confirm->only_reads_dir)
         page_quote(page, PAGE_PLAIN, buf_view(&confirm->dir), PAGE_NAME);
+    for (size_t i = 0; changes_files && i < confirm->other_count; i++)
+        if (confirm->writes_other[i])
+            page_quote(page, PAGE_PLAIN, buf_view(&confirm->others[i]), PAGE_NAME);
     for (size_t i = 0; i < confirm->writable_count; i++)
         page_quote(page, PAGE_PLAIN, buf_view(&confirm->writable[i]), PAGE_NAME);
+}
+
+/* Where nothing is changed at all, they are all alike. */
+static void write_others(const struct confirm *confirm, struct console_page *page, bool is_plain)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < confirm->other_count; i++) {
+        if ((confirm->writes_other[i] || !changes(confirm)) != is_plain)
+            continue;
+        if (is_first)
+            page_say(page, PAGE_FAINT, is_plain ? "Also:" : "Also, only to be read:");
+        is_first = false;
+        page_quote(page, PAGE_BOLD, buf_view(&confirm->others[i]), PAGE_NAME);
+    }
 }
 
 static void write_offer(const struct confirm *confirm, struct console_page *page)
@@ -85,8 +108,11 @@ static void write_offer(const struct confirm *confirm, struct console_page *page
     if (confirm->is_exposed)
         page_say(page, PAGE_WARNING,
                  "Not encrypted: others on the network can read and change everything.");
-    page_say(page, PAGE_FAINT, "Folder:");
+    page_say(page, PAGE_FAINT,
+             changes(confirm) && confirm->only_reads_dir ? "Folder, only to be read:" : "Folder:");
     page_quote(page, PAGE_BOLD, buf_view(&confirm->dir), PAGE_NAME);
+    write_others(confirm, page, true);
+    write_others(confirm, page, false);
     page_say(page, PAGE_FAINT, "It may:");
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         page_say(page, confirm_mode_of(confirm, i) == PERMISSION_ALLOW ? PAGE_BOLD : PAGE_PLAIN,

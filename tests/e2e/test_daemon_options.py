@@ -44,6 +44,8 @@ ROWS = (
     Row("--filesystem-dir", "N8N_GATEWAY_FILESYSTEM_DIR", "{place}/there", "folder", "root",
         "there"),
     Row("--dir", None, "{place}/there", "folder", "root", "there"),
+    Row("--ro", None, "{place}/there", "folders", {"root": "read"}, {"root": "read", "there": "read"}),
+    Row("--rw", None, "{place}/there", "folders", {"root": "read"}, {"root": "read", "there": "write"}),
     Row("--max-file-size", "GATEHOUSE_MAX_FILE_SIZE", "1KiB", "can_write_2_kib", True, False),
     Row("--max-lines", "GATEHOUSE_MAX_LINES", "1", "lines", "one\ntwo", "one"),
     Row("--state-dir", "GATEHOUSE_STATE_DIR", "{place}/there", "has_record_there", False, True),
@@ -166,6 +168,11 @@ class Looks(Scene):
         daemon = self.daemon("--auto-confirm", *flags, self.url(server), server.token, **variables)
         self.assertTrue(self.has_come(server, daemon), daemon.told)
         return pathlib.Path(server.state()["init"]["rootPath"]).name
+
+    def folders(self, *flags, **variables):
+        server, _ = self.start(*flags, **variables)
+        return {pathlib.Path(one["path"]).name: one["access"]
+                for one in self.good(server, "list_allowed_directories")["directories"]}
 
     def can_write_2_kib(self, *flags, **variables):
         return self.outcome((*WRITES, *flags), variables, "write_file", filePath="b",

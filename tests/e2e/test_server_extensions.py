@@ -125,6 +125,20 @@ class Queries(Extensions):
         self.assertEqual(session["asks"], "instance")
         self.assertFalse(session["allowRemoteAlways"])
 
+    def test_the_session_with_several_folders(self):
+        second = self.home / "second"
+        second.mkdir()
+        (second / "two.txt").write_text("2")
+        self.ready("--ro", second)
+        session = self.query("session")
+        self.assertEqual(session["folder"], str(self.folder))
+        self.assertEqual(session["otherFolders"], [{"path": str(second), "access": "read"}])
+        self.assertEqual(self.agent.call("read_file", {"filePath": f"{second}/two.txt"})["result"]
+                         ["structuredContent"]["content"], "2")
+        self.agent.call("read_file", {"filePath": "a.txt"})
+        self.assertEqual([(call["what"], call.get("folder")) for call in self.query("audit")["calls"]],
+                         [("a.txt", None), ("two.txt", str(second))])
+
     def test_only_the_page_may_ask(self):
         self.ready()
         for headers, status in (({}, 401), ({"Cookie": self.browser["Cookie"]}, 403),

@@ -67,6 +67,12 @@ static bool has_variable(const struct option_values *values, size_t option)
     return options_source(values, option) == OPTION_ENVIRONMENT;
 }
 
+static bool has_writable(const struct option_values *values)
+{
+    return options_list(values, CONNECT_OPTION_RW).count > 0;
+}
+
+/* --rw opts in for its folders; how changes are decided is the same for all. */
 static void merge_write(const struct option_values *values, const struct settings *settings,
                         struct connect_choices *choices)
 {
@@ -75,7 +81,7 @@ static void merge_write(const struct option_values *values, const struct setting
     const enum permission_mode mode = options_source(values, option) != OPTION_UNSET
                                           ? (enum permission_mode)options_choice(values, option)
                                           : PERMISSION_DENY;
-    const struct permission_write_sources sources = {
+    struct permission_write_sources sources = {
         .flag = is_on && has_flag(values, CONNECT_OPTION_WRITE_ACCESS),
         .env = is_on && has_variable(values, CONNECT_OPTION_WRITE_ACCESS),
         .settings = settings->write_access,
@@ -88,14 +94,31 @@ static void merge_write(const struct option_values *values, const struct setting
     };
     struct permission_write write = permission_write_access(&sources);
 
+    choices->only_reads_dir = has_writable(values) && !write.is_opted_in;
+    sources.flag = sources.flag || has_writable(values);
+    write = permission_write_access(&sources);
     choices->has_write_access = write.is_opted_in;
     choices->modes.of[CATALOG_FILESYSTEM_WRITE] = write.mode;
+}
+
+static int refuse_idle_writable(const struct option_values *values,
+                                const struct permission_modes *modes, struct err *err)
+{
+    const char *group = modes->of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY ? "read" : "write";
+
+    if (!has_writable(values) || modes->of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY)
+        return 0;
+    return err_set(err, ERR_INVALID_OPTION,
+                   "--rw has no effect while the permission filesystem-%s is deny: omit it, or add "
+                   "--permission-filesystem-%s ask",
+                   group, group);
 }
 
 static int merge_modes(const struct option_values *values, const struct settings *settings,
                        struct connect_choices *choices, struct err *err)
 {
     const char *browser = options_text(values, CONNECT_OPTION_BROWSER_DEFAULT);
+    int r;
 
     choices->modes = settings->modes;
     for (size_t i = 0; i < array_size(group_options); i++)
@@ -112,7 +135,8 @@ static int merge_modes(const struct option_values *values, const struct settings
         (enum permission_mode)options_choice(values, CONNECT_OPTION_SENSITIVE);
     if (choices->findings.is_set_aside)
         permission_modes_cap_ask(&choices->modes);
-    return permission_modes_constrain(&choices->modes, err);
+    r = permission_modes_constrain(&choices->modes, err);
+    return r == 0 ? refuse_idle_writable(values, &choices->modes, err) : r;
 }
 
 static int choose_dir(const struct option_values *values, const struct settings *settings,
@@ -141,6 +165,32 @@ static int choose_dir(const struct option_values *values, const struct settings 
         name = room;
     }
     return session_state_absolute_path(name != NULL ? name : ".", choices->dir, err);
+}
+
+/* Those of --rw and --ro. */
+static int choose_others(const struct option_values *values, struct arena *arena,
+                         struct connect_choices *choices, struct err *err)
+{
+    struct session_folders folders = {.count = 0};
+    char path[PATH_MAX];
+    int r = session_folders_add(&folders, choices->dir, !choices->only_reads_dir, err);
+
+    if (r == 0)
+        r = session_folders_add_marked(&folders, options_list(values, CONNECT_OPTION_RW),
+                                       options_list(values, CONNECT_OPTION_RO), err);
+    for (size_t i = 1; i < folders.count && r == 0; i++) {
+        struct connect_folder *other = &choices->others[choices->other_count++];
+
+        r = session_state_absolute_path(folders.items[i].directory, path, err);
+        if (r < 0)
+            return r;
+        *other = (struct connect_folder){.given = folders.items[i].directory,
+                                         .path = arena_copy(arena, str_from(path)),
+                                         .may_write = folders.items[i].may_write};
+        if (other->path == NULL)
+            r = err_set_plain(err, arena->error);
+    }
+    return r;
 }
 
 static enum log_level choose_level(const struct option_values *values,
@@ -177,19 +227,21 @@ static void keep_warnings(const struct settings *settings, struct connect_choice
 }
 
 int connect_options_read(const struct option_values *values, struct session_state *state,
-                         struct connect_choices *out_choices, struct err *err)
+                         struct arena *arena, struct connect_choices *out_choices, struct err *err)
 {
-    cleanup_arena struct arena arena = ARENA_INIT(SETTINGS_ARENA_BYTES);
+    cleanup_arena struct arena own = ARENA_INIT(SETTINGS_ARENA_BYTES);
     struct connect_choices choices = {.has_write_access = false};
     struct settings settings;
     int r = choose_places(values, &choices, err);
 
     if (r == 0)
-        r = read_settings(&choices, state, &arena, &settings, err);
+        r = read_settings(&choices, state, &own, &settings, err);
     if (r == 0)
         r = merge_modes(values, &settings, &choices, err);
     if (r == 0)
         r = choose_dir(values, &settings, &choices, err);
+    if (r == 0)
+        r = choose_others(values, arena, &choices, err);
     if (r < 0)
         return r;
     choices.log_level = choose_level(values, &settings);

@@ -209,6 +209,23 @@ static void ask_there_too(struct gateway_session *session)
                   LOG_TEXT("why", err_text(r)));
 }
 
+/* As list_allowed_directories tells them. */
+static void write_others(const struct session *session, struct json_writer *json)
+{
+    if (session->folder_count == 1)
+        return;
+    json_key(json, STR("otherFolders"));
+    json_begin_array(json);
+    for (size_t i = 1; i < session->folder_count; i++) {
+        json_begin_object(json);
+        json_put_str_lossy(json, STR("path"), str_from(session->folders[i].root_path));
+        json_put_str(json, STR("access"),
+                     session->folders[i].may_write ? STR("write") : STR("read"));
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
 /* "session": who works where, on which terms, and since when. */
 static void write_session(void *data, struct json_writer *json)
 {
@@ -221,6 +238,7 @@ static void write_session(void *data, struct json_writer *json)
     json_put_str(json, STR("version"), STR(GATEHOUSE_VERSION));
     json_put_str(json, STR("id"), str_from(session->name));
     json_put_str_lossy(json, STR("folder"), str_from(session->file_session->folders[0].root_path));
+    write_others(session->file_session, json);
     if (session->open_wall_ms != 0) {
         clock_format_iso(session->open_wall_ms, since);
         json_put_str(json, STR("connectedAt"), str_from(since));
@@ -282,6 +300,7 @@ static void keep(struct gateway_session *session, const struct gateway_status *s
     snprintf(kept->terms, sizeof(kept->terms), "%s", session->config.terms);
     snprintf(kept->root_path, sizeof(kept->root_path), "%s",
              session->file_session->folders[0].root_path);
+    saved_session_name_others(session->file_session, kept->others);
     if (lock_kept(session, &err) < 0 || saved_session_write(state->authority, state->state_path,
                                                             &session->config.url, kept, &err) < 0)
         log_error(session->config.log, "cannot save the session for the next start", &err);
@@ -646,14 +665,18 @@ static void on_begun(void *data, const struct err *err)
 /* The same name may lead elsewhere by now, which the user has not agreed to. */
 static int check_kept(struct gateway_session *session, struct err *err)
 {
-    if (session->config.resumed == NULL)
+    const struct saved_session *resumed = session->config.resumed;
+    char others[SAVED_SESSION_TERMS_BYTES];
+
+    if (resumed == NULL)
         return 0;
-    if (strcmp(session->config.resumed->root_path, session->file_session->folders[0].root_path) !=
-        0) {
+    saved_session_name_others(session->file_session, others);
+    if (strcmp(resumed->root_path, session->file_session->folders[0].root_path) != 0 ||
+        strcmp(resumed->others, others) != 0) {
         forget(session);
-        return err_set(
-            err, ERR_INVALID_PATH,
-            "the folder differs from that of the saved session; start again to be asked");
+        return err_set(err, ERR_INVALID_PATH,
+                       "%s from that of the saved session; start again to be asked",
+                       others[0] != '\0' ? "one of the folders differs" : "the folder differs");
     }
     session->kept = *session->config.resumed;
     return 0;
@@ -808,6 +831,7 @@ void gateway_session_state(const struct gateway_session *session,
         .why = status.why,
         .connected_wall_ms = session->open_wall_ms,
         .needs_token = session->is_refused && is_between_refusals(status.state),
-        .root_path = session->file_session->folders[0].root_path,
+        .folders = session->file_session->folders,
+        .folder_count = session->file_session->folder_count,
     };
 }

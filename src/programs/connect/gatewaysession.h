@@ -88,7 +88,8 @@ struct gateway_session_state {
     int64_t connected_wall_ms; /* since when */
     struct err why;            /* why it is not connected; code 0 if nothing went wrong */
     bool needs_token;          /* the server refused its key, which is still being tried */
-    const char *root_path;     /* valid as long as the session */
+    const struct session_folder *folders; /* valid as long as the session */
+    size_t folder_count;
 };
 
 void gateway_session_state(const struct gateway_session *session,

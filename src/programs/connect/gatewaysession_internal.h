@@ -18,7 +18,8 @@
 enum {
     GATEWAY_SESSION_NAME_BYTES = 32,
     GATEWAY_SESSION_NUMBER_BYTES = 24,
-    GATEWAY_SESSION_MOST_WORDS = 26, /* of the toolhost's command line */
+    /* Of the toolhost's command line: two for each folder. */
+    GATEWAY_SESSION_MOST_WORDS = 26 + 2 * SESSION_MAX_FOLDERS,
 };
 
 struct gateway_session {

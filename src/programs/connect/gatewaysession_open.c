@@ -12,6 +12,18 @@
 
 enum { THREADS_MS = 500 }; /* for threads that have ended to be gone */
 
+static int list_folders(const struct connect_choices *choices, struct session_folders *folders,
+                        struct err *err)
+{
+    const bool may_write = choices->modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY;
+    int r = session_folders_add(folders, choices->dir, may_write && !choices->only_reads_dir, err);
+
+    for (size_t i = 0; i < choices->other_count && r == 0; i++)
+        r = session_folders_add(folders, choices->others[i].path,
+                                may_write && choices->others[i].may_write, err);
+    return r;
+}
+
 int gateway_session_open_files(struct gateway_session *session, struct err *err)
 {
     const struct connect_choices *choices = session->config.choices;
@@ -20,13 +32,9 @@ int gateway_session_open_files(struct gateway_session *session, struct err *err)
         .settings_dir = choices->settings_dir[0] != '\0' ? choices->settings_dir : NULL,
         .keeps_rules = session->config.queue != NULL || session->config.allows_remote_always,
     };
-    const struct session_folder_config folder = {
-        .directory = choices->dir,
-        .may_write = choices->modes.of[CATALOG_FILESYSTEM_WRITE] != PERMISSION_DENY,
-    };
-    const struct session_config config = {
-        .folders = &folder,
-        .folder_count = 1,
+    struct session_folders folders = {.count = 0};
+    struct session_config config = {
+        .folders = folders.items,
         .state_dir = choices->state_dir,
         .opened = session->config.opened,
         .session = session->name,
@@ -35,12 +43,18 @@ int gateway_session_open_files(struct gateway_session *session, struct err *err)
                        browser_installed(STR_EMPTY) != NULL,
         .consent = &consent,
     };
-    int r = session_open(&config, &session->file_session, err);
-    const char *warning =
-        r == 0 ? session_folder_warning(&session->file_session->folders[0]) : NULL;
+    int r = list_folders(choices, &folders, err);
 
-    if (warning != NULL)
-        log_write(session->config.log, LOG_WARN, warning);
+    if (r < 0)
+        return r;
+    config.folder_count = folders.count;
+    r = session_open(&config, &session->file_session, err);
+    for (size_t i = 0; r == 0 && i < session->file_session->folder_count; i++) {
+        const char *warning = session_folder_warning(&session->file_session->folders[i]);
+
+        if (warning != NULL)
+            log_write(session->config.log, LOG_WARN, warning);
+    }
     return r;
 }
 
@@ -164,8 +178,12 @@ int gateway_session_write_words(struct gateway_session *session, struct err *err
     /* Its messages below that level are about the protocol. */
     add_words(session, &count, "--log-level",
               config->log->threshold < LOG_WARN ? log_level_name(config->log->threshold) : "warn");
-    if (file_session->may_write)
+    if (file_session->folders[0].may_write)
         session->host_words[count++] = "--write";
+    /* As given: made absolute, a name might have a comma, and be two. */
+    for (size_t i = 0; i < config->choices->other_count; i++)
+        add_words(session, &count, file_session->folders[i + 1].may_write ? "--rw" : "--ro",
+                  config->choices->others[i].given);
     if (config->choices->modes.sensitive == PERMISSION_ALLOW)
         session->host_words[count++] = "--search-sensitive";
     add_words(session, &count, "--", config->choices->dir);

@@ -36,7 +36,7 @@ void localanswer_words(const struct localanswer *to, int status, const char *key
 void localanswer_report(const struct localanswer *to, const struct report *report,
                         int (*write)(const struct report *report, struct buf *out))
 {
-    cleanup_buf struct buf body = BUF_INIT(REPORT_MAX_BYTES);
+    cleanup_buf struct buf body = BUF_INIT(REPORT_WHOLE_BYTES);
     int r = write(report, &body);
 
     if (r < 0)

@@ -382,7 +382,7 @@ static void close_all(struct program *program)
         loop_free(program->loop);
 }
 
-static int work(struct program *program, struct err *err)
+static int work(struct program *program, struct arena *arena, struct err *err)
 {
     bool is_done = false;
     int r = read_url(program, err);
@@ -394,7 +394,7 @@ static int work(struct program *program, struct err *err)
     if (r == 0)
         r = read_authorities(program, err);
     if (r == 0)
-        r = connect_options_read(program->values, &program->state, &program->choices, err);
+        r = connect_options_read(program->values, &program->state, arena, &program->choices, err);
     if (r == 0) /* it is one of the terms of a session from before */
         r = choose_asker(program, err);
     if (r == 0)
@@ -428,9 +428,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
                               .attempt.kept_lock_fd = -1,
                               .board = NOTICEBOARD_INIT,
                               .asking_socket = ASKING_SOCKET_INIT};
-    int r = work(&program, err);
+    int r = work(&program, arena, err);
 
-    (void)arena;
     session_state_close(&program.state);
     secret_done(&program.attempt.key);
     secret_done(&program.attempt.kept.key);

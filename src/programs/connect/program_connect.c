@@ -256,9 +256,13 @@ static int blame_folder(const struct connect_choices *choices, int error, struct
 {
     struct err why = ERR_INIT;
 
-    if (folder_check(choices->state_dir, choices->dir, &why) == 0)
-        return error;
-    return err_set(err, ERR_INVALID_PATH, "%s; %s", why.message, choices->dir_advice);
+    if (folder_check(choices->state_dir, choices->dir, &why) < 0)
+        return err_set(err, ERR_INVALID_PATH, "%s; %s", why.message, choices->dir_advice);
+    for (size_t i = 0; i < choices->other_count; i++)
+        if (folder_check(choices->state_dir, choices->others[i].path, &why) < 0)
+            return err_set(err, ERR_INVALID_PATH, "%s; it comes from --%s", why.message,
+                           choices->others[i].may_write ? "rw" : "ro");
+    return error;
 }
 
 static int begin(struct program *program, const struct connect_choices *choices, struct err *err)
@@ -387,12 +391,15 @@ static int ask(struct program *program, struct err *err)
     const struct option_list writable =
         options_list(program->values, CONNECT_OPTION_SHELL_WRITABLE);
     struct str shown[CONFIRM_MAX_WRITABLE];
+    struct confirm_folder others[CONFIRM_MAX_OTHERS];
     struct confirm_offer offer = {
         .url = str_from(program->attempt.url_text),
         .is_exposed = httpurl_is_exposed(&program->attempt.url),
         .dir = str_from(program->choices.dir),
         .modes = program->choices.modes,
         .has_write_access = program->choices.has_write_access,
+        .only_reads_dir = program->choices.only_reads_dir,
+        .others = others,
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_domains = domains(program).items,
@@ -406,6 +413,9 @@ static int ask(struct program *program, struct err *err)
                        "--shell-writable: too many directories to show in the prompt");
     for (size_t i = 0; i < writable.count; i++)
         shown[offer.shell_writable_count++] = str_from(writable.items[i]);
+    for (size_t i = 0; i < program->choices.other_count; i++)
+        others[offer.other_count++] = (struct confirm_folder){
+            str_from(program->choices.others[i].path), program->choices.others[i].may_write};
     r = confirm_ask(program->console, &offer, on_confirmed, program);
     if (r < 0)
         return err_set_plain(err, r);

@@ -45,19 +45,35 @@ static void tell_why(const struct err *why, struct report *report)
         snprintf(report->why, sizeof(report->why), "%.*s", STR_ARG(buf_view(&text)));
 }
 
+static void tell_folders(const struct gateway_session_state *state, struct report *report)
+{
+    report->dir = str_from(state->folders[0].root_path);
+    report->other_count = 0;
+    for (size_t i = 1; i < state->folder_count; i++)
+        report->others[report->other_count++] = (struct report_folder){
+            str_from(state->folders[i].root_path), state->folders[i].may_write};
+}
+
+static void tell_chosen(const struct connect_choices *choices, struct report *report)
+{
+    report->dir = str_from(choices->dir);
+    for (size_t i = 0; i < choices->other_count; i++)
+        report->others[report->other_count++] =
+            (struct report_folder){str_from(choices->others[i].path), choices->others[i].may_write};
+}
+
 void program_report(void *data, struct report *out_report)
 {
     const struct program *program = data;
     struct gateway_session_state state = {.is_connected = false};
 
-    *out_report =
-        (struct report){.dir = str_from(program->choices.dir),
-                        .url = STR_EMPTY,
-                        .is_of_up = strcmp(program_invocation_name, STATUS_NAME_OF_UP) == 0};
+    *out_report = (struct report){
+        .url = STR_EMPTY, .is_of_up = strcmp(program_invocation_name, STATUS_NAME_OF_UP) == 0};
+    tell_chosen(&program->choices, out_report);
     if (program->session != NULL && !program->is_over) {
         gateway_session_state(program->session, &state);
         out_report->state = state_of(state.state);
-        out_report->dir = str_from(state.root_path);
+        tell_folders(&state, out_report);
         out_report->is_connected = state.is_connected;
         out_report->has_session = state.has_session;
         out_report->connected_wall_ms = state.connected_wall_ms;

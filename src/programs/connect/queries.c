@@ -151,7 +151,6 @@ struct search {
     const struct job *job;
     struct json_writer *json;
     struct cancel *token;
-    struct str root;
     struct str text;
     int64_t skipped;
     int64_t from;
@@ -168,14 +167,24 @@ static struct str text_of(const struct json_value *record, struct str field)
     return text;
 }
 
-/* Several folders share a log; of a long path it has only the beginning. */
-static bool is_of_folder(const struct search *search, const struct json_value *record)
+static bool names_folder(struct str name, struct str folder)
 {
+    return str_eq(name, folder) || (name.len >= SHORTEST_CUT && str_starts_with(folder, name));
+}
+
+/* Sessions of other folders share the log; of a long path it has only the beginning. NULL: of none.
+ */
+static const struct session_folder *folder_of(const struct search *search,
+                                              const struct json_value *record)
+{
+    const struct session *session = search->job->queries->config.session;
     const struct json_value *root = json_get(record, STR("root"));
     struct str name = root != NULL ? text_of(root, STR("displayName")) : STR_EMPTY;
 
-    return str_eq(name, search->root) ||
-           (name.len >= SHORTEST_CUT && str_starts_with(search->root, name));
+    for (size_t i = 0; i < session->folder_count; i++)
+        if (names_folder(name, str_from(session->folders[i].root_path)))
+            return &session->folders[i];
+    return NULL;
 }
 
 static bool has_words(struct str text, struct str words)
@@ -217,7 +226,7 @@ static bool is_wanted(const struct search *search, const struct json_value *reco
 {
     char space[PATH_MAX];
 
-    if (!is_of_folder(search, record))
+    if (folder_of(search, record) == NULL)
         return false;
     if (search->text.len == 0)
         return true;
@@ -230,6 +239,7 @@ static bool is_wanted(const struct search *search, const struct json_value *reco
 static int visit(void *data, const struct json_value *record)
 {
     struct search *search = data;
+    const struct session_folder *folder;
     char space[PATH_MAX];
 
     if (cancel_check(search->token) < 0)
@@ -249,6 +259,9 @@ static int visit(void *data, const struct json_value *record)
         if (text.len > 0)
             json_put_str_lossy(search->json, shown[i].name, text);
     }
+    folder = folder_of(search, record);
+    if (folder != search->job->queries->config.session->folders)
+        json_put_str_lossy(search->json, STR("folder"), str_from(folder->root_path));
     if (json_get(record, STR("details")) != NULL) {
         json_key(search->json, STR("details"));
         json_write_value(search->json, json_get(record, STR("details")));
@@ -264,11 +277,7 @@ static int work_on_audit(struct job *job, struct json_writer *json, struct cance
                                         .name = "audit.jsonl"};
     struct audit_query query = {.operation = str_from(authority_operation_name(AUTHORITY_OP_CALL)),
                                 .newest_first = true};
-    struct search search = {.job = job,
-                            .json = json,
-                            .token = token,
-                            .root = str_from(session->folders[0].root_path),
-                            .limit = DEFAULT_CALLS};
+    struct search search = {.job = job, .json = json, .token = token, .limit = DEFAULT_CALLS};
     int r = 0;
 
     json_get_str(job->arguments, STR("text"), &search.text);

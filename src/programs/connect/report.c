@@ -80,6 +80,22 @@ static struct str state_name(enum report_state state)
     return STR_EMPTY;
 }
 
+static void write_others(struct json_writer *writer, const struct report *report)
+{
+    if (report->other_count == 0)
+        return;
+    json_key(writer, STR("otherFolders"));
+    json_begin_array(writer);
+    for (size_t i = 0; i < report->other_count; i++) {
+        json_begin_object(writer);
+        json_put_str_lossy(writer, STR("path"), report->others[i].path);
+        json_put_str(writer, STR("access"),
+                     report->others[i].may_write ? STR("write") : STR("read"));
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+}
+
 int report_whole(const struct report *report, struct buf *out)
 {
     struct json_writer writer;
@@ -87,6 +103,7 @@ int report_whole(const struct report *report, struct buf *out)
     json_writer_init(&writer, out);
     json_begin_object(&writer);
     write_status(&writer, report);
+    write_others(&writer, report);
     write_text(&writer, STR("state"), state_name(report->state));
     write_text(&writer, STR("server"), report->url);
     write_text(&writer, STR("reason"), str_from(report->why));

@@ -13,7 +13,11 @@
 #include "base/err.h"
 #include "base/str.h"
 
-enum { REPORT_MAX_BYTES = 32 << 10 };
+enum {
+    REPORT_MAX_OTHERS = 32,       /* folders */
+    REPORT_MAX_BYTES = 32 << 10,  /* of what pages get */
+    REPORT_WHOLE_BYTES = 1 << 20, /* a path has at most 4 KiB, whose bytes become six */
+};
 
 enum report_state {
     REPORT_IDLE,         /* no connection wanted */
@@ -25,13 +29,20 @@ enum report_state {
     REPORT_LEAVING,
 };
 
+struct report_folder {
+    struct str path; /* any bytes */
+    bool may_write;
+};
+
 struct report {
     enum report_state state;
     bool is_connected; /* stays true while a broken stream is reopened, until that fails */
     bool is_of_up;     /* `gatehouse up` has started it, with a server of its own */
     bool has_session;  /* the server may know it: no second session is started */
     struct str dir;    /* the folder; any bytes */
-    struct str url;    /* of the server; like the next field, shown to pages only while connected */
+    struct report_folder others[REPORT_MAX_OTHERS]; /* for report_whole() */
+    size_t other_count;
+    struct str url; /* of the server; like the next field, shown to pages only while connected */
     int64_t connected_wall_ms;
     char why[ERR_MESSAGE_BYTES]; /* why it is not connected; empty without a reason */
 };
@@ -42,7 +53,7 @@ int report_health(const struct report *report, struct buf *out);
 /* {"connected","dir","connectedAt","url"}, the last two null when not connected. */
 int report_status(const struct report *report, struct buf *out);
 
-/* Same plus {"state","server","reason","command"}: for the user's own commands. */
+/* Same plus {"otherFolders","state","server","reason","command"}: for the user's own commands. */
 int report_whole(const struct report *report, struct buf *out);
 
 /* {"status":"connected","dir"}: for a connection that was requested. */

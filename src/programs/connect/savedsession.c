@@ -67,12 +67,34 @@ void saved_session_digest(const struct saved_session_terms *terms,
     add_number(&hash, terms->asks_here);
     add_number(&hash, (int64_t)terms->max_file_bytes);
     add_number(&hash, (int64_t)terms->max_lines);
+    for (size_t i = 0; i < terms->choices->other_count; i++) {
+        add_text(&hash, terms->choices->others[i].path);
+        add_number(&hash, terms->choices->others[i].may_write);
+    }
+    if (terms->choices->other_count > 0)
+        add_number(&hash, terms->choices->only_reads_dir);
     if (terms->allows_remote_always) /* else as before there was such a thing */
         add_text(&hash, "remote-always");
     if (terms->shell_domains != NULL && terms->shell_domains[0] != NULL) {
         add_text(&hash, "domains"); /* the same holds for them */
         add_list(&hash, terms->shell_domains);
     }
+    sha256_end(&hash, digest);
+    hex_text(out_digest, digest, sizeof(digest));
+}
+
+void saved_session_name_others(const struct session *session,
+                               char out_digest[SAVED_SESSION_TERMS_BYTES])
+{
+    unsigned char digest[SHA256_BYTES];
+    struct sha256 hash;
+
+    out_digest[0] = '\0';
+    if (session->folder_count == 1)
+        return;
+    sha256_init(&hash);
+    for (size_t i = 1; i < session->folder_count; i++)
+        add_text(&hash, session->folders[i].root_path);
     sha256_end(&hash, digest);
     hex_text(out_digest, digest, sizeof(digest));
 }
@@ -145,6 +167,8 @@ static bool read_document(const struct json_value *document, struct saved_sessio
 
     return copy_text(document, STR("terms"), kept->terms, sizeof(kept->terms)) &&
            copy_text(document, STR("root"), kept->root_path, sizeof(kept->root_path)) &&
+           (json_get(document, STR("others")) == NULL ||
+            copy_text(document, STR("others"), kept->others, sizeof(kept->others))) &&
            json_get_str(document, STR("dialect"), &text) && dialect_from(text, &kept->dialect) &&
            json_get_str(document, STR("key"), &text) && saved_session_is_key(text) &&
            secret_set(&kept->key, text) == 0;
@@ -200,6 +224,8 @@ int saved_session_format(const struct saved_session *kept, struct buf *out)
     json_begin_object(&json);
     json_put_str(&json, STR("terms"), str_from(kept->terms));
     json_put_str(&json, STR("root"), str_from(kept->root_path));
+    if (kept->others[0] != '\0')
+        json_put_str(&json, STR("others"), str_from(kept->others));
     json_put_str(&json, STR("dialect"), str_from(dialects[kept->dialect]));
     if (kept->has_extensions)
         json_put_bool(&json, STR("extensions"), true);

@@ -39,9 +39,14 @@ struct saved_session_terms {
 void saved_session_digest(const struct saved_session_terms *terms,
                           char out_digest[SAVED_SESSION_TERMS_BYTES]);
 
+/* Digest of the resolved paths of the folders besides the first; empty: there is none. */
+void saved_session_name_others(const struct session *session,
+                               char out_digest[SAVED_SESSION_TERMS_BYTES]);
+
 struct saved_session {
     char terms[SAVED_SESSION_TERMS_BYTES];
-    char root_path[PATH_MAX]; /* the folder's resolved path */
+    char root_path[PATH_MAX];               /* the first folder's resolved path */
+    char others[SAVED_SESSION_TERMS_BYTES]; /* see saved_session_name_others() */
     enum gateway_dialect dialect;
     bool has_extensions; /* the server is one of ours */
     struct secret key;

@@ -15,8 +15,8 @@
 #include "programs/gatehouse/upplace.h"
 
 enum {
-    ANSWER_MAX_BYTES = 64 << 10,
-    PARSE_MAX_BYTES = 256 << 10,
+    ANSWER_MAX_BYTES = 1 << 20, /* with many folders of long names */
+    PARSE_MAX_BYTES = 4 << 20,
     ANSWER_DEPTH = 8,
     WAIT_S = 5, /* for each step of a daemon that does not answer */
 };
@@ -36,6 +36,7 @@ struct answer {
     struct str text;
     bool is_connected;
     struct str dir;
+    const struct json_value *others; /* NULL: there is one folder */
     struct str url;
     struct str since;
     struct str state;  /* empty, as the next two: an older daemon */
@@ -65,6 +66,7 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
         !json_get_bool(document, STR("connected"), &answer.is_connected) ||
         !json_get_str(document, STR("dir"), &answer.dir))
         return err_set(err, ERR_HTTP_ANSWER, "the daemon sent an invalid response");
+    answer.others = json_get(document, STR("otherFolders"));
     json_get_str(document, STR("url"), &answer.url);
     json_get_str(document, STR("connectedAt"), &answer.since);
     json_get_str(document, STR("state"), &answer.state);
@@ -172,6 +174,22 @@ static int tell_login(const struct answer *answer, struct buf *out)
     return r == 0 ? buf_append_str(out, STR("login-link\n")) : r;
 }
 
+static int tell_others(const struct answer *answer, struct buf *out)
+{
+    struct str access = STR_EMPTY;
+    struct str path = STR_EMPTY;
+    int r = 0;
+
+    if (answer->others == NULL || answer->others->type != JSON_ARRAY)
+        return 0;
+    json_each_item (item, answer->others)
+        if (r == 0 && json_get_str(item, STR("path"), &path) &&
+            json_get_str(item, STR("access"), &access))
+            r = tell_three(STR("  and "), path,
+                           str_eq(access, STR("write")) ? STR("\n") : STR(" (read only)\n"), out);
+    return r;
+}
+
 static int tell_person(const struct answer *answer, struct buf *out)
 {
     int r = is_up(answer) ? tell_three(STR("'gatehouse up' is running; its page is "),
@@ -188,6 +206,8 @@ static int tell_person(const struct answer *answer, struct buf *out)
         r = tell_three(STR("Reason: "), answer->reason, STR("\n"), out);
     if (r == 0)
         r = tell_three(STR("Folder: "), answer->dir, STR("\n"), out);
+    if (r == 0)
+        r = tell_others(answer, out);
     if (r == 0 && is_up(answer))
         r = buf_append_str(out,
                            STR("Ctrl-C in its terminal stops it, and so does 'gatehouse down'.\n"));

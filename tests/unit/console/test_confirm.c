@@ -235,6 +235,44 @@ static void what_commands_can_change_is_what_was_edited(void **state)
     bench_close(&bench);
 }
 
+static void each_folder_is_shown_with_what_may_be_done_in_it(void **state)
+{
+    static const struct confirm_folder others[] = {{STR_LITERAL("/srv/read"), false},
+                                                   {STR_LITERAL("/srv/write"), true}};
+    struct confirm_offer offer = an_offer();
+    struct asked asked;
+    struct bench bench;
+    int row;
+
+    (void)state;
+    offer.others = others;
+    offer.other_count = array_size(others);
+    offer.only_reads_dir = true;
+    offer.has_write_access = true;
+    offer.shell_writable_count = 0;
+    offer.modes.of[CATALOG_SHELL] = PERMISSION_ASK;
+    begin(&bench, &bench_colour, &offer, &asked);
+    row = screen_find(&bench.screen, "Folder, only to be read:");
+    assert_true(row >= 0);
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 1), "| \"/srv/me/src\"");
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 2), "Also:");
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 3), "| \"/srv/write\"");
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 4), "Also, only to be read:");
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 5), "| \"/srv/read\"");
+    row = screen_find(&bench.screen, "Commands can change files in:");
+    assert_true(row >= 0);
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 1), "| \"/srv/write\"");
+    bench_press(&bench, "2\r");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "2\x1b[D7\r");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    assert_shows(&bench, "Folder:");
+    assert_does_not_show(&bench, "only to be read");
+    assert_shows(&bench, "| \"/srv/read\"");
+    assert_shows(&bench, "Commands cannot change files.");
+    bench_close(&bench);
+}
+
 static void reading_denied_is_changing_denied(void **state)
 {
     struct confirm_offer offer = an_offer();
@@ -487,6 +525,7 @@ TEST_MAIN(cmocka_unit_test(the_offer_is_shown_as_a_table),
           cmocka_unit_test(its_first_moments_do_not_count),
           cmocka_unit_test(modes_are_edited_for_this_session),
           cmocka_unit_test(what_commands_can_change_is_what_was_edited),
+          cmocka_unit_test(each_folder_is_shown_with_what_may_be_done_in_it),
           cmocka_unit_test(reading_denied_is_changing_denied),
           cmocka_unit_test(nothing_allowed_at_all_is_not_accepted),
           cmocka_unit_test(the_folder_is_typed),

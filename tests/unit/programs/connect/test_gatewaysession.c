@@ -592,6 +592,38 @@ static void a_session_of_another_folder_is_not_taken_up(void **state)
     assert_false(is_kept());
 }
 
+static bool has_words(const char *option, const char *value)
+{
+    for (size_t i = 0; host.argv[i] != NULL; i++)
+        if (strcmp(host.argv[i], option) == 0 && strcmp(host.argv[i + 1], value) == 0)
+            return true;
+    return false;
+}
+
+static void the_toolhost_gets_each_folder_with_its_mode(void **state)
+{
+    char path[128];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/elsewhere", scene.path);
+    choices.others[choices.other_count++] = (struct connect_folder){"given", path, true};
+    for (size_t i = 0; i < 3; i++) {
+        bool writes = i > 0;
+
+        choices.modes.of[CATALOG_FILESYSTEM_WRITE] = writes ? PERMISSION_ASK : PERMISSION_DENY;
+        choices.only_reads_dir = i == 1;
+        start();
+        assert_true(has_words(writes ? "--rw" : "--ro", "given"));
+        assert_true(has_words("--", choices.dir));
+        assert_int_equal(has_words("--write", "--rw"), i == 2);
+        assert_int_equal(now().folder_count, 2);
+        assert_string_equal(now().folders[1].root_path, path);
+        assert_int_equal(now().folders[1].may_write, writes);
+        assert_int_equal(now().folders[0].may_write, i == 2);
+        stop();
+    }
+}
+
 /* ---- paired anew ---- */
 
 static void a_session_from_before_that_is_over_is_paired_anew(void **state)
@@ -707,6 +739,7 @@ TEST_MAIN(CASE(a_session_is_joined_with_its_token), CASE(a_toolhost_that_does_no
           CASE(another_key_that_the_server_gives_is_kept_instead),
           CASE(who_keeps_nothing_leaves_nothing), CASE(what_was_kept_goes_when_another_is_joined),
           CASE(a_session_of_another_folder_is_not_taken_up),
+          CASE(the_toolhost_gets_each_folder_with_its_mode),
           CASE(a_session_from_before_that_is_over_is_paired_anew),
           CASE(a_session_that_lives_does_not_use_the_token),
           CASE(a_session_that_the_server_ends_is_forgotten),

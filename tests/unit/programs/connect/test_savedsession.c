@@ -46,7 +46,7 @@ static int tear_down(void **state)
 static struct saved_session sample(void)
 {
     struct saved_session kept = {
-        .terms = TERMS, .root_path = "/home/user/work", .dialect = GATEWAY_SEED};
+        .terms = TERMS, .root_path = "/home/user/work", .others = "abc", .dialect = GATEWAY_SEED};
 
     assert_int_equal(secret_set(&kept.key, STR("sess_x")), 0);
     return kept;
@@ -92,6 +92,7 @@ static void what_was_kept_is_found_again(void **state)
     assert_int_equal(read_with(*state, TERMS, &kept), 0);
     assert_string_equal(kept.terms, TERMS);
     assert_string_equal(kept.root_path, "/home/user/work");
+    assert_string_equal(kept.others, "abc");
     assert_int_equal(kept.dialect, GATEWAY_SEED);
     assert_true(secret_eq(&kept.key, STR("sess_x")));
 }
@@ -184,6 +185,7 @@ static void what_cannot_be_read_is_none(void **state)
         "{\"terms\":\"" TERMS "\",\"root\":\"/\",\"dialect\":\"n8n\",\"key\":\"a\\r\\nX: y\"}",
         "{\"terms\":\"" TERMS "\",\"root\":\"/\",\"dialect\":\"other\",\"key\":\"k\"}",
         "{\"terms\":\"" TERMS "\\u0000\",\"root\":\"/\",\"dialect\":\"n8n\",\"key\":\"k\"}",
+        "{\"terms\":\"" TERMS "\",\"root\":\"/\",\"others\":3,\"dialect\":\"n8n\",\"key\":\"k\"}",
         "{\"terms\":\"" TERMS "\",\"root\":3,\"dialect\":\"n8n\",\"key\":\"k\"}",
     };
     struct world *world = *state;
@@ -205,7 +207,7 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     struct world *world = *state;
     struct connect_choices *choices = calloc(1, sizeof(*choices));
     struct saved_session_terms terms = {.url = &world->url, .choices = choices};
-    char digests[13][SAVED_SESSION_TERMS_BYTES];
+    char digests[17][SAVED_SESSION_TERMS_BYTES];
     size_t count = 0;
 
     assert_non_null(choices);
@@ -229,6 +231,14 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     terms.max_file_bytes = 4096;
     saved_session_digest(&terms, digests[count++]);
     terms.max_lines = 100;
+    saved_session_digest(&terms, digests[count++]);
+    choices->others[choices->other_count++] = (struct connect_folder){.path = "/srv/a"};
+    saved_session_digest(&terms, digests[count++]);
+    choices->others[0].may_write = true;
+    saved_session_digest(&terms, digests[count++]);
+    choices->only_reads_dir = true;
+    saved_session_digest(&terms, digests[count++]);
+    choices->others[choices->other_count++] = (struct connect_folder){.path = "/srv/b"};
     saved_session_digest(&terms, digests[count++]);
     assert_int_equal(httpurl_parse(STR("https://other.example"), &world->url, NULL), 0);
     saved_session_digest(&terms, digests[count++]);
