@@ -137,6 +137,51 @@ class SeveralFolders(unittest.TestCase):
             words = shlex.split(re.search("For another browser: gatehouse (.*)", about)[1])
             self.assertTrue(self.run_it(*words).stdout.startswith(f"{up.page}/login?token="), words)
 
+    def test_one_serves_several_folders_each_with_its_mode(self):
+        for name in ("beta", "gamma"):
+            (self.room / name).mkdir(exist_ok=True)
+            (self.room / name / "two").write_text("2")
+        up = Up(self, "alpha", "--ro", "beta", "--rw", self.room / "gamma")
+        self.assertEqual(up.folder, str(self.room / "alpha"))
+        self.assertIn(f"for {self.room}/alpha\n  and {self.room}/gamma\n  and beta (read only)\n", up.said)
+        self.wait_for_daemons("alpha")
+        self.assertIn(f"Folder: {self.room}/alpha\n  and {self.room}/gamma\n  and {self.room}/beta (read only)\n",
+                      self.run_it("status").stdout)
+        self.assertEqual([one["path"] for one in json.loads(self.run_it("status", "--json").stdout)["otherFolders"]],
+                         [f"{self.room}/gamma", f"{self.room}/beta"])
+        self.log_in(up)
+        self.assertEqual(self.ask(up, "/api/state")["status"]["directory"], str(self.room / "alpha"))
+        self.assertEqual(self.call(up, "read_file", filePath=f"{self.room}/beta/two")["content"], "2")
+        self.assertIn("may only be read", json.dumps(self.call(
+            up, "write_file", filePath=f"{self.room}/beta/two", content="x")))
+        self.assertIn("outside", json.dumps(self.call(up, "read_file", filePath=f"{self.room}/home/x")))
+        self.assertEqual((self.room / "beta/two").read_text(), "2")
+        self.assertEqual(up.end(), 0)
+
+    def call(self, up, tool, **arguments):
+        """What a tool answers that the page calls."""
+        request = urllib.request.Request(
+            up.page + "/api/call", json.dumps({"name": tool, "arguments": arguments}).encode(),
+            {"Content-Type": "application/json", "X-Gatehouse-Request": "1", "Origin": up.page})
+        with self.browser.open(request, timeout=PATIENCE) as answer:
+            return json.load(answer).get("structuredContent")
+
+    def test_other_folders_that_cannot_be_served_are_refused_before_anything_starts(self):
+        for flags, words in ((("--ro", "missing"), "cannot use the folder"), (("--rw", "nothing/"), "cannot use"),
+                             (("--read-only", "--rw", "beta"), "--rw has no effect with --read-only"),
+                             (["--ro=beta"] * 32, "at most 32 folders")):
+            result = self.run_it("up", "alpha", *flags)
+            self.assertEqual((result.returncode, result.stdout), (1, ""), flags)
+            self.assertIn(words, result.stderr)
+
+    def test_what_its_daemon_refuses_ends_it(self):
+        (self.room / "alpha/inner").mkdir()
+        (self.room / "home/.n8n-gateway").mkdir(mode=0o700)
+        for folder, words in (("alpha/inner", "contains the other"), ("home/.n8n-gateway", ".n8n-gateway")):
+            result = self.run_it("up", "alpha", "--ro", folder)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(words, result.stdout + result.stderr)
+
     def test_down_ends_one_and_returns_when_its_address_is_free(self):
         for _ in range(3):
             up = Up(self, "alpha")

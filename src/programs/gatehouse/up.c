@@ -18,6 +18,7 @@
 #include "base/streams.h"
 #include "cli/programs.h"
 #include "cli/serve.h"
+#include "cli/shared.h"
 #include "cli/status.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/start.h"
@@ -25,12 +26,14 @@
 
 enum {
     KEY_CHARS = 40,
-    MAX_WORDS = 24,
+    MAX_WORDS = 24 + 2 * SHARED_MAX_FOLDERS,
     LINE_BYTES = 4096,
     EXIT_FAILED = 1,
 };
 
 const struct option up_options[UP_OPTIONS] = {
+    [UP_OPTION_RO] = {SHARED_RO},
+    [UP_OPTION_RW] = {SHARED_RW},
     [UP_OPTION_PORT] = {.name = "port",
                         .type = OPTION_INT,
                         .min = 1,
@@ -109,10 +112,20 @@ static bool wait_for_output(struct pollfd *output, const sigset_t *before)
     return false;
 }
 
+static void tell_others(struct option_list list, const char *behind)
+{
+    char shown[LINE_BYTES + PRINTABLE_CUT_BYTES];
+
+    for (size_t i = 0; i < list.count; i++) {
+        printable_cut(str_from(list.items[i]), PRINTABLE_LINE, shown, LINE_BYTES);
+        printf("  and %s%s\n", shown, behind);
+    }
+}
+
 /* Passes on what it prints, up to its address: it serves when it has printed that. Of the line
  * with the address, what matters here. */
-static bool read_address(int fd, const char *folder, const sigset_t *before,
-                         char out_url[LINE_BYTES])
+static bool read_address(int fd, const char *folder, const struct option_values *values,
+                         const sigset_t *before, char out_url[LINE_BYTES])
 {
     const char mark[] = "running at ";
     char shown[LINE_BYTES + PRINTABLE_CUT_BYTES];
@@ -132,7 +145,10 @@ static bool read_address(int fd, const char *folder, const sigset_t *before,
             snprintf(out_url, LINE_BYTES, "%s", found + strlen(mark));
             out_url[strcspn(out_url, " \n")] = '\0';
             printable_cut(str_from(folder), PRINTABLE_LINE, shown, LINE_BYTES);
-            printf("Gatehouse is running at %s for %s\nCtrl-C stops it.\n", out_url, shown);
+            printf("Gatehouse is running at %s for %s\n", out_url, shown);
+            tell_others(options_list(values, UP_OPTION_RW), "");
+            tell_others(options_list(values, UP_OPTION_RO), " (read only)");
+            puts("Ctrl-C stops it.");
             fflush(stdout);
             return true;
         }
@@ -246,6 +262,16 @@ static int start_server(const struct upplace *place, int out_fd, struct children
     return 0;
 }
 
+/* As given: the daemon has the same current directory, and a real path may have a comma. */
+static void add_others(struct option_list list, const char *option, const char **words,
+                       size_t *count)
+{
+    for (size_t i = 0; i < list.count; i++) {
+        words[(*count)++] = option;
+        words[(*count)++] = list.items[i];
+    }
+}
+
 static pid_t start_daemon(const struct option_values *values, const struct upplace *place,
                           const char *url)
 {
@@ -272,6 +298,8 @@ static pid_t start_daemon(const struct option_values *values, const struct uppla
         words[count++] = "--state-dir";
         words[count++] = place->state;
     }
+    add_others(options_list(values, UP_OPTION_RW), "--rw", words, &count);
+    add_others(options_list(values, UP_OPTION_RO), "--ro", words, &count);
     return start_child(CONNECT_PROGRAM, words, -1);
 }
 
@@ -290,7 +318,7 @@ static int start_both(const struct option_values *values, const sigset_t *before
     r = start_server(&place, pipe_fds[1], children, err);
     close(pipe_fds[1]);
     children->output = pipe_fds[0];
-    if (children->server > 0 && read_address(pipe_fds[0], place.folder, before, url))
+    if (children->server > 0 && read_address(pipe_fds[0], place.folder, values, before, url))
         children->daemon = start_daemon(values, &place, url);
     return r;
 }

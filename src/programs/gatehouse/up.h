@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `gatehouse up`: the server and a daemon for one folder, together on this machine. They know each
- * other by a key that lives in their environment and nowhere else. Both end with this process.
+ * `gatehouse up`: the server and a daemon for one folder or several, together on this machine. They
+ * know each other by a key that lives in their environment and nowhere else. Both end with this
+ * process.
  */
 #ifndef PROGRAMS_GATEHOUSE_UP_H
 #define PROGRAMS_GATEHOUSE_UP_H
 
 #include "base/options/options.h"
 
-enum { UP_OPTION_PORT, UP_OPTION_LISTEN, UP_OPTION_READ_ONLY, UP_OPTION_STATE_DIR, UP_OPTIONS };
+enum {
+    UP_OPTION_RO,
+    UP_OPTION_RW,
+    UP_OPTION_PORT,
+    UP_OPTION_LISTEN,
+    UP_OPTION_READ_ONLY,
+    UP_OPTION_STATE_DIR,
+    UP_OPTIONS
+};
 enum { UP_ARGUMENT_DIR, UP_ARGUMENTS };
 
 extern const struct option up_options[UP_OPTIONS];

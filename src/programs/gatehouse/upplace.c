@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
+#include "cli/shared.h"
 #include "cli/workspace.h"
 #include "programs/gatehouse/start.h"
 #include "programs/gatehouse/status.h"
@@ -160,6 +161,26 @@ static int refuse_second(void *data, const struct status_up *up)
                    wish->url != NULL ? ", or leave out --port and --listen" : "");
 }
 
+/* Before anything starts, like the first; only that one is recognised by its true name. */
+static int check_others(const struct option_values *values, struct err *err)
+{
+    const struct option_list lists[] = {options_list(values, UP_OPTION_RW),
+                                        options_list(values, UP_OPTION_RO)};
+    char path[PATH_MAX];
+    int r = 0;
+
+    if (lists[0].count > 0 && options_is_on(values, UP_OPTION_READ_ONLY))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--rw has no effect with --read-only: omit one of them");
+    if (lists[0].count + lists[1].count >= SHARED_MAX_FOLDERS)
+        return err_set(err, ERR_INVALID_OPTION, "at most %d folders can be served",
+                       SHARED_MAX_FOLDERS);
+    for (size_t i = 0; i < array_size(lists); i++)
+        for (size_t k = 0; k < lists[i].count && r == 0; k++)
+            r = find_folder(lists[i].items[k], path, err);
+    return r;
+}
+
 int upplace_choose(const struct option_values *values, struct upplace *out_place, struct err *err)
 {
     const char *folder = options_argument(values, UP_ARGUMENT_DIR);
@@ -171,6 +192,8 @@ int upplace_choose(const struct option_values *values, struct upplace *out_place
     struct upplace place = {.state = ""};
     int r = find_folder(folder != NULL ? folder : ".", place.folder, err);
 
+    if (r == 0)
+        r = check_others(values, err);
     if (r == 0 && address != NULL && has_port)
         r = err_set(err, ERR_INVALID_OPTION, "use either --port or --listen");
     if (r == 0 && state != NULL)
