@@ -998,11 +998,14 @@ const cases = {
 
   async "one command starts all of it, and ends all of it"() {
     const scene = new Scene("up");
-    scene.server = await start(["up", scene.folder, "--listen", "127.0.0.1:0", "--state-dir", `${scene.place}/state`], /running at (http:\/\/\S+)[^]*(\/login\?token=\S+)/);
+    const other = `${scene.place}/other`;
+    mkdirSync(other);
+    scene.server = await start(["up", scene.folder, "--ro", other, "--listen", "127.0.0.1:0", "--state-dir", `${scene.place}/state`], /running at (http:\/\/\S+)[^]*(\/login\?token=\S+)/);
     scene.url = scene.server.match[1];
     scene.login = scene.url + scene.server.match[2];
     await scene.browse();
     await scene.see("is connected");
+    await scene.see(`${other} (read only)`);
     await scene.run("write_file", { filePath: "made.txt", content: "x" });
     await scene.click("Allow once");
     await scene.see("Done in");

@@ -26,7 +26,7 @@ const decided = (call) => {
 function show(call) {
   const details = call.details ?? {};
   sheet(call.tool ?? "Call", h("dl", { class: "facts" },
-    [["When", new Date(call.at).toLocaleString()], ["Client", call.client], ["What", call.what], ["Where", call.where], ["Outcome", (CHIPS[call.outcome] ?? [])[1] ?? call.outcome],
+    [["When", new Date(call.at).toLocaleString()], ["Client", call.client], ["What", call.what], ["Where", call.where], ["Folder", call.folder], ["Outcome", (CHIPS[call.outcome] ?? [])[1] ?? call.outcome],
       ["Decided by", decided(call)], ["Answer", ANSWERS[details.answer] ?? details.answer], ["Took", details.ms === undefined ? "" : `${details.ms} ms`], ["Why", call.outcome === "success" ? "" : call.reason]]
       .filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", { class: name === "What" || name === "Where" ? "mono lines" : "" }, value)])),
     details.diff && diff(details.diff),
