@@ -156,7 +156,10 @@ static int reach(const struct link *link, const struct webproxy_request *request
         refuse_host(link, request);
         return -1;
     }
+    /* A dot at the end is not known to every source of names. */
     snprintf(host, sizeof(host), "%.*s", STR_ARG(request->host));
+    if (str_ends_with(request->host, STR(".")))
+        host[request->host.len - 1] = '\0';
     snprintf(port, sizeof(port), "%u", request->port);
     if (getaddrinfo(host, port, &hints, &all) != 0) {
         refuse(link->fd, HTTP_BAD_GATEWAY, "Host not found", "The host's name has no address.\n");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sandboxes that the proxy serves; links are in link.c. */
+#include "programs/webproxy/webproxy.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "ipc/packet.h"
-#include "programs/webproxy/webproxy.h"
 
 enum { MAX_BOXES = 128 };
 

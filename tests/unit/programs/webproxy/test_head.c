@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "base/cleanup.h"
+#include "programs/webproxy/webproxy.h"
+
+static void assert_status(const char *head, int status)
+{
+    struct webproxy_request request;
+    int r = webproxy_read_head(str_from(head), &request);
+
+    if (r != status)
+        fail_msg("%s: %d", head, r);
+}
+
+/* What a server gets. */
+static void assert_written(const char *head, const char *host, uint16_t port, const char *written)
+{
+    cleanup_buf struct buf out = BUF_INIT(2 * WEBPROXY_HEAD_BYTES);
+    struct webproxy_request request;
+    const char *text;
+
+    assert_int_equal(webproxy_read_head(str_from(head), &request), 0);
+    assert_false(request.is_tunnel);
+    assert_true(str_eq(request.host, str_from(host)));
+    assert_int_equal(request.port, port);
+    assert_int_equal(webproxy_write_head(&request, &out), 0);
+    assert_int_equal(buf_terminate(&out, &text), 0);
+    assert_string_equal(text, written);
+}
+
+static void a_tunnel_leads_to_host_and_port(void **state)
+{
+    struct webproxy_request request;
+
+    (void)state;
+    assert_int_equal(webproxy_read_head(STR("CONNECT example.com:443 HTTP/1.1\r\n"
+                                            "Host: example.com:443\r\n\r\n"),
+                                        &request),
+                     0);
+    assert_true(request.is_tunnel);
+    assert_true(str_eq(request.host, STR("example.com")));
+    assert_int_equal(request.port, 443);
+    assert_status("CONNECT [2001:db8::7]:443 HTTP/1.0\r\n\r\n", 0);
+    assert_status("CONNECT example.com HTTP/1.1\r\n\r\n", 400);
+    assert_status("CONNECT http://example.com:443 HTTP/1.1\r\n\r\n", 400);
+    assert_status("CONNECT user@example.com:443 HTTP/1.1\r\n\r\n", 400);
+}
+
+static void a_request_is_passed_on_without_words_for_proxies(void **state)
+{
+    (void)state;
+    assert_written("GET http://example.com HTTP/1.1\r\n\r\n", "example.com", 80,
+                   "GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+    assert_written("POST HTTP://Example.com:8080/a?b=http://c HTTP/1.1\r\nHost: example.com:8080\r\n"
+                   "Proxy-Connection: keep-alive\r\nCONNECTION: keep-alive\r\n"
+                   "Proxy-Authorization: Basic x\r\nContent-Length: 1\r\n\r\n",
+                   "Example.com", 8080,
+                   "POST /a?b=http://c HTTP/1.1\r\nHost: example.com:8080\r\nContent-Length: 1\r\n"
+                   "Connection: close\r\n\r\n");
+}
+
+static void what_is_no_request_to_a_proxy_is_refused(void **state)
+{
+    (void)state;
+    assert_status("GET / HTTP/1.1\r\n\r\n", 400);
+    assert_status("GET http://example.com/ HTTP/1.1\r\n", 400);
+    assert_status("GET http://example.com/\r\n\r\n", 400);
+    assert_status("GET http://example.com/ HTTP/1.1 x\r\n\r\n", 400);
+    assert_status("GET  http://example.com/ HTTP/1.1\r\n\r\n", 400);
+    assert_status("get http://example.com/ HTTP/1.1\r\n\r\n", 400);
+    assert_status("GET http://exa\tmple.com/ HTTP/1.1\r\n\r\n", 400);
+    assert_status("GET http://user@example.com/ HTTP/1.1\r\n\r\n", 400);
+    assert_status("GET http:///x HTTP/1.1\r\n\r\n", 400);
+    assert_status("GET ftp://example.com/ HTTP/1.1\r\n\r\n", 501);
+    assert_status("\r\n\r\n", 400);
+    assert_status("", 400);
+}
+
+TEST_MAIN(cmocka_unit_test(a_tunnel_leads_to_host_and_port),
+          cmocka_unit_test(a_request_is_passed_on_without_words_for_proxies),
+          cmocka_unit_test(what_is_no_request_to_a_proxy_is_refused))
