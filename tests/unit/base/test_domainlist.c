@@ -63,12 +63,14 @@ static void ports_are_those_of_the_web_unless_one_is_named(void **state)
 
 static void what_is_no_host_is_refused(void **state)
 {
-    static const char *const wrong[] = {"",           " ",          "https://example.com", "a/b",
-                                        "a b",        "*x.com",     "x.*.com",             "*.",
-                                        ".example",   "a:0",        "a:65536",             "a:x",
-                                        "a:",         "*:",         "*:0",                 "user@host",
-                                        "[::1",       "[::1]x",     "[example]",           "a:1:2",
-                                        "ex\nample",  "\xc3\xa4.de"};
+    static const char *const wrong[] = {"",           " ",       "https://example.com",
+                                        "a/b",        "a b",     "*x.com",
+                                        "x.*.com",    "*.",      ".example",
+                                        "a:0",        "a:65536", "a:x",
+                                        "a:",         "*:",      "*:0",
+                                        "user@host",  "[::1",    "[::1]x",
+                                        "[example]",  "a:1:2",   "ex\nample",
+                                        "\xc3\xa4.de"};
     struct domainlist list = {.count = 0};
     char longest[2 * DOMAINLIST_HOST_BYTES];
 

@@ -52,12 +52,13 @@ static void a_request_is_passed_on_without_words_for_proxies(void **state)
     (void)state;
     assert_written("GET http://example.com HTTP/1.1\r\n\r\n", "example.com", 80,
                    "GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
-    assert_written("POST HTTP://Example.com:8080/a?b=http://c HTTP/1.1\r\nHost: example.com:8080\r\n"
-                   "Proxy-Connection: keep-alive\r\nCONNECTION: keep-alive\r\n"
-                   "Proxy-Authorization: Basic x\r\nContent-Length: 1\r\n\r\n",
-                   "Example.com", 8080,
-                   "POST /a?b=http://c HTTP/1.1\r\nHost: example.com:8080\r\nContent-Length: 1\r\n"
-                   "Connection: close\r\n\r\n");
+    assert_written(
+        "POST HTTP://Example.com:8080/a?b=http://c HTTP/1.1\r\nHost: example.com:8080\r\n"
+        "Proxy-Connection: keep-alive\r\nCONNECTION: keep-alive\r\n"
+        "Proxy-Authorization: Basic x\r\nContent-Length: 1\r\n\r\n",
+        "Example.com", 8080,
+        "POST /a?b=http://c HTTP/1.1\r\nHost: example.com:8080\r\nContent-Length: 1\r\n"
+        "Connection: close\r\n\r\n");
 }
 
 static void what_is_no_request_to_a_proxy_is_refused(void **state)
