@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual pages: every example runs, and every option is in them.
+"""The manual pages: every example runs, and every option and its variable is in them.
 
 Arguments: the gatehouse program.
 """
@@ -196,6 +196,16 @@ def all_options(command):
     return options
 
 
+def variables(command):
+    """The variables that --help lists, and those of the commands below."""
+    text = subprocess.run([PROGRAM, *command, "--help"], capture_output=True, text=True,
+                          check=True, timeout=PATIENCE).stdout
+    found = set(re.findall(r"\benv:\s+([A-Z0-9_]+)", text))
+    for name in words_of_help(*command)[1]:
+        found |= variables((*command, name))
+    return found
+
+
 def flags_of(lines):
     """The options in lines of mdoc: -x and --long."""
     found = set()
@@ -224,6 +234,16 @@ class Options(unittest.TestCase):
             self.assertEqual([option for option in options
                               if not set(option) & items and not set(option) & common], [], page.name)
             self.assertEqual(sorted(items - known - common - ALIASES), [], page.name)
+
+    def test_the_page_names_every_variable_of_an_option(self):
+        commands = {page: (page.name[len("gatehouse-"):-len(".1")],) for page, _ in self.pages()}
+        commands |= {MAN / "gatehouse-sandboxd.8": ("sandbox", "serve"), MAN / "gatehouse.1": ("status",)}
+        for page, command in commands.items():
+            named = set(re.findall(r"\b[A-Z0-9]+_[A-Z0-9_]+\b", page.read_text()))
+            wanted = variables(command)
+            if command == ("sandbox",):  # the service has a page of its own, which this one leads to
+                wanted -= variables(("sandbox", "serve")) - variables(("sandbox", "create"))
+            self.assertEqual(sorted(wanted - named), [], page.name)
 
     def test_the_synopsis_has_every_option_and_no_other(self):
         for page, options in self.pages():

@@ -346,9 +346,14 @@ class Programs(Case):
     def setUp(self):
         super().setUp()
         self.table(self.rows)
-        self.write("man/gatehouse.1", ".Nd a door\n.It Cm look\n.It Cm wait\n")
+        self.front(["look", "wait"], ["look", "wait"])
         self.write("man/gatehouse-look.1", ".Nd look at it\n")
-        self.write("ARCHITECTURE.md", "| `gatehouse` | a |\n| `gatehouse-look` | b |\n")
+        self.write("ARCHITECTURE.md", "| `gatehouse` | `look`, `wait` |\n| `gatehouse-look` | b |\n")
+
+    def front(self, synopsis, items):
+        lines = [".Nd a door", ".Sh SYNOPSIS", *(f".Cm {word}" for word in synopsis),
+                 ".Sh DESCRIPTION", *(f".It Cm {word}" for word in items)]
+        self.write("man/gatehouse.1", "\n".join(lines) + "\n")
 
     def table(self, rows):
         self.write("bin/programs.json", json.dumps(rows))
@@ -365,12 +370,20 @@ class Programs(Case):
         self.complains("man/gatehouse-look.1: its .Nd is not")
 
     def test_a_program_that_the_map_has_not(self):
-        self.write("ARCHITECTURE.md", "| `gatehouse` | a |\n")
+        self.write("ARCHITECTURE.md", "| `gatehouse` | `look`, `wait` |\n")
         self.complains("ARCHITECTURE.md: its table of programs has no gatehouse-look")
 
-    def test_a_command_that_the_first_page_does_not_mention(self):
-        self.table([*self.rows, {"command": "leave", "summary": "leave it"}])
-        self.complains("man/gatehouse.1: does not mention the command leave")
+    def test_a_command_that_the_first_page_does_not_describe(self):
+        self.front(["look", "wait"], ["look"])
+        self.complains("man/gatehouse.1: does not describe the command wait")
+
+    def test_a_command_that_the_synopsis_has_not(self):
+        self.front(["look"], ["look", "wait"])
+        self.complains("man/gatehouse.1: its SYNOPSIS has no command wait")
+
+    def test_a_command_that_the_map_has_not(self):
+        self.write("ARCHITECTURE.md", "| `gatehouse` | `look` |\n| `gatehouse-look` | b |\n")
+        self.complains("ARCHITECTURE.md: its row of gatehouse has no command wait")
 
     def test_a_row_that_lacks_something_or_has_too_much(self):
         self.table([*self.rows, {"program": "gatehouse-x", "summary": "x"}])
