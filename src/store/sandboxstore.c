@@ -40,6 +40,9 @@ static const char tables[] =
     " workdir TEXT NOT NULL, env TEXT NOT NULL, owner TEXT NOT NULL) STRICT;"
     "CREATE TABLE IF NOT EXISTS systems("
     " key TEXT PRIMARY KEY REFERENCES layers(key) ON DELETE CASCADE) STRICT;"
+    "CREATE TABLE IF NOT EXISTS missing("
+    " key TEXT PRIMARY KEY REFERENCES layers(key) ON DELETE CASCADE,"
+    " name TEXT NOT NULL) STRICT;"
     "CREATE TABLE IF NOT EXISTS names("
     " name TEXT PRIMARY KEY, image TEXT NOT NULL) STRICT;";
 
@@ -450,9 +453,17 @@ int sandboxstore_save_layer(struct sandboxstore *store, const struct sandboxstor
     const struct database_write mark = {.sql = "INSERT INTO systems(key) VALUES (?1)"
                                                " ON CONFLICT(key) DO UPDATE SET key=?1",
                                         .values = {DATABASE_VALUE_TEXT(layer->key)}};
+    const struct database_write missing = {
+        .sql = "INSERT INTO missing(key, name) VALUES (?1, ?2)"
+               " ON CONFLICT(key) DO UPDATE SET name=?2",
+        .values = {DATABASE_VALUE_TEXT(layer->key), DATABASE_VALUE_TEXT(layer->missing)}};
     int r = change_one(store, &write);
 
-    return r == 0 && layer->is_system ? change_one(store, &mark) : r;
+    if (r == 0 && layer->is_system)
+        r = change_one(store, &mark);
+    if (r == 0 && layer->missing[0] != '\0')
+        r = change_one(store, &missing);
+    return r;
 }
 
 int sandboxstore_remove_layer(struct sandboxstore *store, struct str key)
@@ -482,6 +493,7 @@ static void take_layer(void *data, sqlite3_stmt *row)
     layer.used_s = sqlite3_column_int64(row, 5);
     READ_TEXT(row, 6, layer.workdir);
     READ_TEXT(row, 8, layer.owner);
+    READ_TEXT(row, 10, layer.missing);
     layer.is_system = sqlite3_column_int64(row, 9) != 0;
     layer.env = env != NULL ? str_from(env) : STR_EMPTY;
     taker->take(taker->data, &layer);
@@ -495,7 +507,8 @@ int sandboxstore_each_layer(struct sandboxstore *store,
 
     return database_each(store->database,
                          "SELECT key, parent, has_files, is_image, created_s, used_s, workdir, env,"
-                         " owner, key IN (SELECT key FROM systems) FROM layers"
+                         " owner, key IN (SELECT key FROM systems),"
+                         " (SELECT name FROM missing WHERE missing.key=layers.key) FROM layers"
                          " ORDER BY created_s DESC, key",
                          take_layer, &taker);
 }

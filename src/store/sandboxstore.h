@@ -133,7 +133,9 @@ struct sandboxstore_layer {
     int64_t created_s;
     int64_t used_s;
     char workdir[SANDBOXSTORE_PATH_BYTES]; /* empty: the default */
-    struct str env;                        /* a JSON object of all variables so far */
+    /* The name in FROM that no image has; empty: there is one, or FROM was not said. */
+    char missing[SANDBOXSTORE_MAX_NAME_BYTES + 1];
+    struct str env; /* a JSON object of all variables so far */
 };
 
 /* Adds it, or replaces is_image and used_s. */

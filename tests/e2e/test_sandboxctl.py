@@ -310,6 +310,18 @@ class Streams(Commands):
         terminal = self.terminal("ls")
         terminal.see("'gatehouse sandbox create' makes one")
 
+    def test_lists_warn_of_another_base(self):
+        words = "no image has the name node:22: the base is the system of this machine"
+        build = self.run_it("image", "build", "FROM node:22")
+        self.assertIn(f"warning: {words}\n", build.stderr.decode())
+        self.said("create", "--image", build.stdout.decode().strip())
+        for command in (("ls",), ("image", "ls")):
+            terminal = self.terminal(*command)
+            self.assertEqual(terminal.end(), 0)
+            self.assertRegex(terminal.shown.decode(), rf"WARNING(?s:.*){words}\r\n")
+            self.assertEqual([record["warning"] for record in json.loads(self.said(*command, "--json"))], [words])
+            self.assertNotIn(words, self.said(*command).decode())
+
 
 class Copies(Commands):
     def tree(self):

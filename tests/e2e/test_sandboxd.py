@@ -567,7 +567,20 @@ class Images(Scene):
         for steps, is_told in ((["FROM node:22", "ENV A=b"], True), (["FROM node:22", "ENV A=b"], True), (["ENV A=b"], False)):
             events = [json.loads(line) for line in self.follow(service, steps)[1]]
             told = [event["data"] for event in events if event["type"] == "stderr"]
-            self.assertEqual(told, ["warning: the base is the system of this machine, whatever FROM says\n"] * is_told)
+            words = "no image has the name node:22: the base is the system of this machine"
+            self.assertEqual(told, [f"warning: {words}\n"] * is_told)
+            # So do the records: of the image, also after a restart, and of a sandbox.
+            service.end()
+            service = self.serve()
+            image = events[-1]["image_id"]
+            sandbox = service.create({"image_id": image})
+            for path in (f"/images/{image}", f"/sandboxes/{sandbox}", f"/api/sandbox/{sandbox}"):
+                self.assertEqual(service.ask("GET", path)[2].get("warning"), words if is_told else None, path)
+            self.assertEqual([one.get("warning") for one in service.ask("GET", "/images")[2] if one["id"] == image],
+                             [words if is_told else None])
+        name = "é" * 4000
+        made = service.ask("POST", "/sandboxes", {"dockerfile_steps": [f"FROM {name} AS x"]})[2]
+        self.assertEqual(made["warning"], words.replace("node:22", "é" * 64))
 
     def test_a_build_goes_on_without_its_client(self):
         service = self.serve()

@@ -161,6 +161,7 @@ class Systems(Import):
             self.assertFalse([event for event in events if event["type"] == "stderr"])
             status, _, made = service.ask("POST", "/sandboxes", {"dockerfile_steps": steps}, key=who)
             self.assertEqual((status, made["image_id"]), (201, events[-1]["image_id"]))
+            self.assertNotIn("warning", made)
             self.assertEqual(service.output(made["id"], "cat /etc/mark; ls /usr/made; echo $A; pwd; cat /built", key=who),
                              "imported\nb\n/place\nbuilt\n")
             self.assertEqual(service.ask("GET", f"/images/{made['image_id']}", key=who)[2]["base"], image)
@@ -174,6 +175,10 @@ class Systems(Import):
         self.assertIn("the base is the system of this machine", events[1]["data"])
         self.assertEqual(events[-1]["type"], "image")
         self.assertEqual(service.ask("GET", f"/images/{events[-1]['image_id']}", key=key)[2]["base"], "host")
+        # An image that the operator has named is what its FROM means, whatever is below it.
+        events = self.build(service, ["FROM nothing:1", "ENV A=b"])
+        self.assertEqual(service.ask("PUT", "/admin/names", {"name": "meant", "image_id": events[-1]["image_id"]})[0], 204)
+        self.assertNotIn("warning", service.ask("POST", "/sandboxes", {"dockerfile_steps": ["FROM meant"]}, key=key)[2])
         self.assertEqual(service.ask("DELETE", f"/images/{image}")[0], 409)  # others are built on it
 
     def test_the_table_of_names(self):

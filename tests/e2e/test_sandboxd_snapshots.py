@@ -81,6 +81,12 @@ class Snapshots(Scene):
             self.assertEqual(self.service.output(sandbox, 'pwd; cat made; echo "$A $B"'),
                              "/srv/app\ntwo words\n1 two words\n")
         self.assertEqual(*(self.service.output(each, "cat when") for each in (first, second)))
+        words = "no image has the name node:22: the base is the system of this machine"
+        self.assertEqual(self.api("GET", f"/sandbox/{first}")[2]["warning"], words)
+        snapshot = self.api("POST", "/snapshots", {"name": "mine", "imageName": "node:22"})[2]
+        self.assertEqual(snapshot["warning"], words)
+        status, _, record = self.api("POST", "/sandbox", {"snapshot": "mine"})
+        self.assertEqual((status, record["warning"]), (200, words))
 
     def test_a_failed_step_tells_its_output_and_nothing_is_created(self):
         status, _, error = self.build(["FROM x", "RUN echo before; echo wrong >&2; exit 3"])

@@ -31,7 +31,7 @@ static int print_json(const struct ctl *ctl, struct err *err)
 
 /* ---- ls ---- */
 
-enum { IMAGE_COLUMNS = 4, SANDBOX_COLUMNS = IMAGE_COLUMNS - 1 };
+enum { SANDBOX_COLUMNS = 4, IMAGE_COLUMNS = SANDBOX_COLUMNS + 1 };
 
 /* An image has several names: a script gets them apart from each other as columns are. */
 static void put_names(struct table *table, const struct json_value *names)
@@ -54,9 +54,11 @@ static void put_row(struct table *table, const struct json_value *item)
     struct str id = STR_EMPTY;
     struct str status = STR_EMPTY;
     int64_t created = 0;
+    struct str warning = STR_EMPTY;
     bool is_used = false;
 
     (void)json_get_str(item, STR("id"), &id);
+    (void)json_get_str(item, STR("warning"), &warning);
     (void)json_get_int(item, STR("created_at"), &created);
     if (!json_get_str(item, STR("status"), &status) && json_get_bool(item, STR("in_use"), &is_used))
         status = is_used ? STR("in use") : STR("unused");
@@ -68,6 +70,7 @@ static void put_row(struct table *table, const struct json_value *item)
     table_cell_time(table, created, str_from(time));
     if (table->count == IMAGE_COLUMNS)
         put_names(table, json_get(item, STR("names")));
+    table_cell(table, warning);
 }
 
 int ctl_list(struct ctl *ctl, const struct option_values *values, const char *target,
@@ -76,11 +79,14 @@ int ctl_list(struct ctl *ctl, const struct option_values *values, const char *ta
     cleanup_arena struct arena arena = ARENA_INIT(2 * (size_t)CTL_MAX_TEXT_BYTES);
     cleanup_output struct output output = OUTPUT_INIT(STDOUT_FILENO, &never);
     bool is_images = strcmp(target, "/images") == 0;
+    const struct table_column names = {.title = "NAMES", .usual = 1, .least = 10};
+    const struct table_column warning = {.title = "WARNING", .is_optional = true, .is_whole = true};
     const struct table_column columns[IMAGE_COLUMNS] = {
         {.title = is_images ? "IMAGE" : "SANDBOX", .usual = 1, .least = 12},
         {.title = "STATUS", .usual = 8},
         {.title = "CREATED", .usual = 1},
-        {.title = "NAMES", .usual = 1, .least = 10},
+        is_images ? names : warning,
+        warning,
     };
     cleanup_table struct table table = {.count = 0};
     const struct json_value *answer;

@@ -257,10 +257,29 @@ static void tell_output(const struct build *build, enum room_stream stream, stru
         build->events.on_output(build->events.data, stream, bytes);
 }
 
-/* Whether no name of the operator's fits its FROM. */
-static bool is_from_host(const struct build *build, const struct step *step)
+/* The name in its FROM if no name of the operator's fits, or an empty text; cut if it is long. */
+static void find_missing(const struct build *build, const struct step *step,
+                         char out_name[SANDBOXSTORE_MAX_NAME_BYTES + 1])
 {
-    return step->word == FROM && !is_preset(step) && build->parent[0] == '\0';
+    struct str rest = step->rest;
+    struct str name = STR_EMPTY;
+
+    if (step->word == FROM && !is_preset(step) && build->parent[0] == '\0')
+        (void)next_word(&rest, &name);
+    name = str_slice(name, 0, SANDBOXSTORE_MAX_NAME_BYTES);
+    snprintf(out_name, SANDBOXSTORE_MAX_NAME_BYTES + 1, "%.*s", (int)utf8_valid_length(name),
+             name.ptr);
+}
+
+static void tell_warning(const struct build *build, const struct step *step)
+{
+    cleanup_buf struct buf text = BUF_INIT(SANDBOXSTORE_PATH_BYTES);
+    char missing[SANDBOXSTORE_MAX_NAME_BYTES + 1];
+
+    find_missing(build, step, missing);
+    if (missing[0] != '\0' && buf_append_str(&text, STR("warning: ")) == 0 &&
+        images_write_warning(&text, missing) == 0 && buf_append_char(&text, '\n') == 0)
+        tell_output(build, ROOM_STDERR, buf_view(&text));
 }
 
 static void tell_step(struct build *build, bool is_cached)
@@ -276,9 +295,7 @@ static void tell_step(struct build *build, bool is_cached)
         return;
     build->events.on_step(build->events.data, build->at + 1, build->count, buf_view(&text),
                           is_cached);
-    if (is_from_host(build, step))
-        tell_output(build, ROOM_STDERR,
-                    STR("warning: the base is the system of this machine, whatever FROM says\n"));
+    tell_warning(build, step);
 }
 
 /* Whether both are about the layer that is being built: one builds it, others wait for it. */
@@ -456,6 +473,10 @@ static void finish_layer(struct build *build, bool has_files)
     memcpy(stored.key, build->key, sizeof(stored.key));
     memcpy(stored.parent, build->parent, sizeof(stored.parent));
     memcpy(stored.owner, build->owner, sizeof(stored.owner));
+    if (step->word == FROM)
+        find_missing(build, step, stored.missing);
+    else if (parent != NULL)
+        memcpy(stored.missing, parent->record.missing, sizeof(stored.missing));
     if (step->word == WORKDIR)
         snprintf(stored.workdir, sizeof(stored.workdir), "%.*s", STR_ARG(step->rest));
     else if (parent != NULL)
@@ -464,6 +485,10 @@ static void finish_layer(struct build *build, bool has_files)
         r = sandboxstore_save_layer(service->config.store, &stored);
     if (r == 0 && images_add_layer(build->images, &stored) == NULL)
         r = ERR_NO_MEMORY;
+    if (step->word == FROM && stored.missing[0] != '\0')
+        log_write(service->config.log, LOG_WARN,
+                  "an image is built on this machine's system, whatever its FROM says",
+                  LOG_STR("from", step->rest));
     if (r < 0) {
         err_set(&err, r, "cannot keep step %zu: %s", build->at + 1, err_text(r));
         fail(build, &err);
@@ -796,10 +821,6 @@ static void advance(struct build *build)
         if (step->word != FROM && step->word != ENV) {
             start_room(build);
         } else {
-            if (is_from_host(build, step))
-                log_write(build->images->service->config.log, LOG_WARN,
-                          "an image is built on this machine's system, whatever its FROM says",
-                          LOG_STR("from", step->rest));
             build->is_builder = true;
             finish_layer(build, false);
         }

@@ -148,6 +148,22 @@ const char *images_workdir(const struct images *images, const char *key)
     return layer != NULL && layer->record.workdir[0] != '\0' ? layer->record.workdir : NULL;
 }
 
+int images_write_warning(struct buf *out, const char *missing)
+{
+    return buf_printf(out, "no image has the name %s: the base is the system of this machine",
+                      missing);
+}
+
+void images_put_warning(struct json_writer *json, const struct images *images, const char *key)
+{
+    cleanup_buf struct buf text = BUF_INIT(SANDBOXSTORE_PATH_BYTES);
+    const struct layer *layer = images_layer(images, key);
+
+    if (layer != NULL && layer->record.missing[0] != '\0' &&
+        images_write_warning(&text, layer->record.missing) == 0)
+        json_put_str(json, STR("warning"), buf_view(&text));
+}
+
 bool images_is_building(const struct images *images)
 {
     return !list_is_empty(&images->builds);
@@ -250,6 +266,7 @@ static void write_image(struct json_writer *json, const struct images *images,
     json_put_str(json, STR("base"), base_of(images, layer));
     json_key(json, STR("names"));
     imagenames_write(json, images, layer->record.key);
+    images_put_warning(json, images, layer->record.key);
     json_end_object(json);
 }
 

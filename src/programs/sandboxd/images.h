@@ -6,7 +6,7 @@
  *
  *     FROM builder    the base with Node.js, tsc and tsx, from npm (preset.h)
  *     FROM name       the image that the operator's table has for it (imagenames.h)
- *     FROM any other  the base, whatever the name: nothing is downloaded
+ *     FROM any other  the base, whatever the name, with a warning: nothing is downloaded
  *     RUN command     as root of a sandbox, whose files become the layer
  *     ENV name=value  for later steps and for commands
  *     WORKDIR path    the same; created
@@ -71,6 +71,9 @@ int images_apply(const struct images *images, const char *key, struct arena *are
 
 /* The directory in which commands of the image run; NULL if it sets none. */
 const char *images_workdir(const struct images *images, const char *key);
+
+/* Adds a member "warning" if the image's FROM has a name that stands for no image. */
+void images_put_warning(struct json_writer *json, const struct images *images, const char *key);
 
 /* Whether steps are under way. */
 bool images_is_building(const struct images *images);

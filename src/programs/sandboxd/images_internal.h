@@ -46,6 +46,9 @@ const char *const *images_import_words(struct arena *arena, struct str digest);
 bool images_answer_log(struct images *images, struct exchange *exchange,
                        void (*begin)(void *data, const struct images_events *events), void *data);
 
+/* What is said of an image whose FROM has a name that stands for none. */
+int images_write_warning(struct buf *out, const char *missing);
+
 /* Whether a build works on top of this layer. */
 bool images_is_building_on(const struct images *images, const char *key);
 /* The keeper is gone: drops the builds, whose requests were answered. */

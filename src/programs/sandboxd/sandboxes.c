@@ -45,6 +45,7 @@ static void write_record(struct json_writer *json, const struct sandbox *sandbox
         json_put_str(json, STR("provider"), STR("isolated"));
         json_put_str(json, STR("image_id"), str_from(record->image));
     }
+    images_put_warning(json, sandbox->service->images, record->image);
     if (sandbox->network != NULL)
         network_write(json, sandbox->network);
     /* Weaker isolation is said on every record. */

@@ -181,6 +181,13 @@ static void a_layer_keeps_what_it_was_made_of(void **state)
     assert_int_equal(sandboxstore_save_layer(scene.store, &layer), 0);
     assert_int_equal(sandboxstore_each_layer(scene.store, take_layer, &scene), 0);
     assert_true(scene.layer.is_system);
+    assert_string_equal(scene.layer.missing, "");
+    snprintf(layer.missing, sizeof(layer.missing), "node:22");
+    assert_int_equal(sandboxstore_save_layer(scene.store, &layer), 0);
+    assert_int_equal(sandboxstore_save_layer(scene.store, &layer), 0);
+    open_again(&scene);
+    assert_int_equal(sandboxstore_each_layer(scene.store, take_layer, &scene), 0);
+    assert_string_equal(scene.layer.missing, "node:22");
     assert_int_equal(sandboxstore_remove_layer(scene.store, STR("k")), 0);
     assert_int_equal(sandboxstore_remove_layer(scene.store, STR("k")), ERR_NOT_FOUND);
 }

@@ -8,6 +8,7 @@
 #include "isolate/cgroup.h"
 #include "programs/sandboxd/details.h"
 #include "programs/sandboxd/forward.h"
+#include "programs/sandboxd/images.h"
 #include "programs/sandboxd/network.h"
 
 /* ---- answers ---- */
@@ -127,6 +128,7 @@ void daytona_write_sandbox(struct json_writer *json, const struct sandbox *sandb
     json_put_str_lossy(json, STR("toolboxProxyUrl"), str_from(toolbox));
     if (sandbox->room != NULL && sandbox->reached.is_degraded)
         json_put_bool(json, STR("degraded"), true);
+    images_put_warning(json, sandbox->service->images, record->image);
     json_end_object(json);
 }
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "programs/sandboxd/daytona/sandboxes.h"
 #include "programs/sandboxd/daytona/source.h"
+#include "programs/sandboxd/images.h"
 
 enum { PAGE = 100, MOST_PAGE = 1000, MOST_CORES = 1024, MOST_GB = 1 << 20 };
 
@@ -119,7 +120,8 @@ static void put_null(struct json_writer *json, struct str key)
     json_write_null(json);
 }
 
-static void write_snapshot(struct json_writer *json, const struct sandboxstore_snapshot *record)
+static void write_snapshot(struct json_writer *json, const struct service *service,
+                           const struct sandboxstore_snapshot *record)
 {
     char when[CLOCK_ISO_BYTES];
 
@@ -144,16 +146,18 @@ static void write_snapshot(struct json_writer *json, const struct sandboxstore_s
     put_null(json, STR("lastUsedAt"));
     put_null(json, STR("sourceSandboxId"));
     json_put_str(json, STR("ref"), str_from(record->image));
+    images_put_warning(json, service->images, record->image);
     json_end_object(json);
 }
 
-static void answer(struct exchange *exchange, const struct sandboxstore_snapshot *record)
+static void answer(struct exchange *exchange, const struct service *service,
+                   const struct sandboxstore_snapshot *record)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     struct json_writer json;
 
     json_writer_init(&json, &out);
-    write_snapshot(&json, record);
+    write_snapshot(&json, service, record);
     call_answer_written(exchange, 200, &json, &out);
 }
 
@@ -184,7 +188,7 @@ static void on_built(void *data, const struct err *err, struct str log, const ch
     else if (r < 0)
         call_fail(creation->exchange, 503, err_text(r));
     else
-        answer(creation->exchange, record);
+        answer(creation->exchange, creation->service, record);
 }
 
 static bool is_name(struct str name)
@@ -272,7 +276,7 @@ static void get(const struct api_call *call)
     const struct snapshot *snapshot = find_named(call);
 
     if (snapshot != NULL)
-        answer(call->exchange, &snapshot->record);
+        answer(call->exchange, call->service, &snapshot->record);
 }
 
 /* What was made from it stays. */
@@ -322,7 +326,7 @@ static void list(const struct api_call *call)
         if (strcmp(snapshot->record.owner, call->owner) != 0)
             continue;
         if (at >= (page - 1) * limit && at < page * limit)
-            write_snapshot(&json, &snapshot->record);
+            write_snapshot(&json, call->service, &snapshot->record);
         at++;
     }
     json_end_array(&json);
