@@ -41,17 +41,8 @@ const struct option mcp_options[MCP_OPTIONS] = {
                               .help = "give the client a workspace instead of folders, with files "
                                       "and commands apart from this machine: isolated, "
                                       "n8n-sandbox or daytona"},
-    [MCP_OPTION_WORKSPACE_SETUP] = {.name = "workspace-setup",
-                                    .type = OPTION_TEXT,
-                                    .env = "GATEHOUSE_WORKSPACE_SETUP",
-                                    .placeholder = "STEPS",
-                                    .help = "make workspaces from an image of these steps, like "
-                                            "'RUN npm install -g tsx', one in a line"},
-    [MCP_OPTION_WORKSPACE_FILES] = {.name = "workspace-files",
-                                    .type = OPTION_DIR,
-                                    .env = "GATEHOUSE_WORKSPACE_FILES",
-                                    .help = "write the files of this folder to each new workspace "
-                                            "before its first call"},
+    [MCP_OPTION_WORKSPACE_SETUP] = {SHARED_WORKSPACE_SETUP},
+    [MCP_OPTION_WORKSPACE_FILES] = {SHARED_WORKSPACE_FILES},
     [MCP_OPTION_PERMISSION_READ] = {.name = "permission-filesystem-read",
                                     .type = OPTION_CHOICE,
                                     .choices = shared_modes,

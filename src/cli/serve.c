@@ -108,6 +108,8 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                 .placeholder = "PROVIDER",
                                 .help = "offer workspaces to keys that were created for one: "
                                         "isolated, n8n-sandbox, daytona; repeatable"},
+    [SERVE_OPTION_WORKSPACE_SETUP] = {SHARED_WORKSPACE_SETUP},
+    [SERVE_OPTION_WORKSPACE_FILES] = {SHARED_WORKSPACE_FILES},
     [SERVE_OPTION_WORKSPACE_IDLE] = {.name = "workspace-idle",
                                      .type = OPTION_DURATION,
                                      .env = "GATEHOUSE_WORKSPACE_IDLE",

@@ -64,6 +64,18 @@ enum { SHARED_MAX_FOLDERS = 32 }; /* in all */
     .help = "reading files that usually hold secrets (.env, private keys, tokens), where reading " \
             "is allowed"
 
+/* ---- workspaces ---- */
+
+#define SHARED_WORKSPACE_SETUP                                                                     \
+    .name = "workspace-setup", .type = OPTION_TEXT, .env = "GATEHOUSE_WORKSPACE_SETUP",            \
+    .placeholder = "STEPS",                                                                        \
+    .help = "make workspaces from an image of these steps, like 'RUN npm install -g tsx', one in " \
+            "a line"
+
+#define SHARED_WORKSPACE_FILES                                                                     \
+    .name = "workspace-files", .type = OPTION_DIR, .env = "GATEHOUSE_WORKSPACE_FILES",             \
+    .help = "write the files of this folder to each new workspace before its first call"
+
 /* ---- web pages ---- */
 
 #define SHARED_BROWSER_DEFAULT                                                                     \

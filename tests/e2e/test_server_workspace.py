@@ -64,12 +64,12 @@ class WorkspaceScene(Scene):
         server.close()
         self.assertNotIn("ERROR: ", (self.room / "log").read_text())  # a sanitizer's
 
-    def refused(self, *arguments, **environment):
+    def refused(self, *arguments, status=2, **environment):
         """What a server says that does not start."""
         done = subprocess.run([self.gatehouse, "serve", "--listen", "127.0.0.1:0", "--state-dir", self.state,
                                *arguments], env=clean_environment(**environment), capture_output=True,
                               text=True, timeout=PATIENCE, check=False)
-        self.assertEqual(done.returncode, 2, done)
+        self.assertEqual(done.returncode, status, done)
         return done.stderr
 
     def manage(self, *arguments, status=0):
@@ -295,6 +295,27 @@ class Ends(WorkspaceScene):
         wait_until(lambda: self.is_gone(host), "the companion ends")
         self.assertEqual(self.sandboxes(), [])
 
+    def test_a_workspace_begins_with_files_and_a_set_up(self):
+        first = self.room / "first"
+        (first / "src").mkdir(parents=True)
+        (first / "src/small").write_text("small\n")
+        (first / "large").write_text("x" * 20000)
+        (first / ".env").write_text("SECRET=1\n")
+        server = self.gateway("--workspace-files", first, "--workspace-setup",
+                              "RUN cp /home/user/src/small /etc/mark\nENV MARK=yes")
+        self.assertIn("stay out", (self.room / "log").read_text())
+        look = "cat /etc/mark; echo $MARK; wc -c < large; ls -A; echo more > src/small"
+        agents = [Agent(server, self.key(name=name)) for name in ("one", "two")]
+        for agent in agents:
+            self.assertEqual(self.good(agent, "execute_command", command=look)["stdout"],
+                             "small\nyes\n20000\nlarge\nsrc\n")
+        # The reading is on the record, and a companion that was started again knows them, too.
+        self.assertIn('"id":"workspace-files"', (self.state / "audit.jsonl").read_text())
+        os.kill(self.hosts_of(server.process.pid)[0], signal.SIGKILL)
+        wait_until(lambda: self.works(agents[0]), "another one works")
+        self.assertEqual(self.good(agents[0], "execute_command", command=look)["stdout"],
+                         "small\nyes\n20000\nlarge\nsrc\n")
+
     def test_what_starts_companions_may_die_itself(self):
         server, host, agent = self.begin()
         starters = []
@@ -324,6 +345,10 @@ class Providers(WorkspaceScene):
         self.assertIn("DAYTONA_API_URL", self.refused("--workspace", "daytona"))
         self.assertIn("N8N_SANDBOX_SERVICE_URL", self.refused("--workspace", "isolated,n8n-sandbox"))
         self.assertIn("cloud", self.refused("--workspace", "cloud"))
+        self.assertIn("--workspace-files: '/nowhere'", self.refused("--workspace", "isolated", "--workspace-files",
+                                                                    "/nowhere", status=1))
+        for option in ("setup", "files"):
+            self.assertIn(f"--workspace-{option} is for --workspace", self.refused(f"--workspace-{option}", "x"))
         self.assertIn("cloud", self.refused(N8N_INSTANCE_AI_SANDBOX_ENABLED="true",
                                             N8N_INSTANCE_AI_SANDBOX_PROVIDER="cloud"))
 

@@ -28,7 +28,6 @@
 #include "net/address.h"
 #include "programs/mcp/clients.h"
 #include "programs/mcp/consent.h"
-#include "programs/mcp/firstfiles.h"
 #include "programs/mcp/httpfront.h"
 #include "programs/mcp/install.h"
 #include "programs/mcp/stdiofront.h"
@@ -37,6 +36,7 @@
 #include "session/session.h"
 #include "session/sweeper.h"
 #include "workspace/client.h"
+#include "workspace/firstfiles.h"
 #include "workspace/revival.h"
 #include "workspace/wire.h"
 
@@ -494,13 +494,19 @@ static bool is_apart(const struct workspace_settings *settings)
 static int read_first_files(struct program *program, const struct option_values *values,
                             struct buf *out, struct err *err)
 {
-    const char *path = options_text(values, MCP_OPTION_WORKSPACE_FILES);
-    bool with_sensitive = options_choice(values, MCP_OPTION_SENSITIVE) == PERMISSION_ALLOW;
+    char path[PATH_MAX];
+    const struct firstfiles_folder folder = {
+        .path = path,
+        .given = options_text(values, MCP_OPTION_WORKSPACE_FILES),
+        .with_sensitive = options_choice(values, MCP_OPTION_SENSITIVE) == PERMISSION_ALLOW,
+    };
     size_t left_out = 0;
-    int r = path != NULL ? firstfiles_read(program->session->state.authority, path, with_sensitive,
-                                           out, &left_out, err)
-                         : 0;
+    int r = 0;
 
+    if (folder.given != NULL)
+        r = session_state_absolute_path(folder.given, path, err);
+    if (r == 0 && folder.given != NULL)
+        r = firstfiles_read(program->session->state.authority, &folder, out, &left_out, err);
     if (left_out > 0)
         log_write(&program->log, LOG_WARN, "files that may hold secrets stay out of the workspace",
                   LOG_INT("count", (int64_t)left_out));

@@ -302,7 +302,8 @@ static int work(struct program *program, const struct option_values *values, str
     if (r == 0)
         r = hostfsstart_open(values, program->state_path, &program->tenants, err);
     if (r == 0)
-        r = workspacestart_open(values, program->state_path, &program->workspaces, err);
+        r = workspacestart_open(values, program->state_path, &program->log, &program->workspaces,
+                                err);
     if (r == 0)
         r = copiesapi_start(values, program->is_for_all, program->state_path, &program->copies,
                             err);

@@ -8,6 +8,7 @@
 #define PROGRAMS_SERVER_WORKSPACESTART_H
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/options/options.h"
 #include "workspace/client.h"
 
@@ -19,7 +20,7 @@ struct workspace_offer {
 
 /* `state_path` is that of session_state_server_dir(). Call workspacestart_close() even on failure.
  */
-int workspacestart_open(const struct option_values *values, const char *state_path,
+int workspacestart_open(const struct option_values *values, const char *state_path, struct log *log,
                         struct workspace_offer *out_offer, struct err *err);
 bool workspacestart_has_any(const struct workspace_offer *offer);
 /* Waits until all workspaces have ended, but not long. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/mcp/firstfiles.h"
+#include "workspace/firstfiles.h"
 
 #include <sys/stat.h>
 
 #include "authority/names/sensitive.h"
 #include "base/cleanup.h"
-#include "session/state.h"
 #include "workspace/wire.h"
 #include "workspace/workspace.h"
 
@@ -54,36 +53,32 @@ static int visit(void *data, const struct authority_entry *entry)
     return entry->type == AUTHORITY_FILE ? take_file(reading, entry->name, &entry->stat) : 0;
 }
 
-int firstfiles_read(struct authority *authority, const char *path, bool with_sensitive,
+int firstfiles_read(struct authority *authority, const struct firstfiles_folder *folder,
                     struct buf *out, size_t *out_left_out, struct err *err)
 {
-    char absolute[PATH_MAX];
     const struct authority_request request = {
         .subject = {.type = AUTHORITY_CORE, .id = "workspace"},
-        .root = {.kind = AUTHORITY_WORKSPACE, .id = "workspace-files", .path = absolute},
+        .root = {.kind = AUTHORITY_WORKSPACE, .id = "workspace-files", .path = folder->path},
         .access = AUTHORITY_READ | AUTHORITY_LIST | AUTHORITY_METADATA,
         .reason = "the folder of --workspace-files",
         .source = AUTHORITY_FROM_USER_APPROVAL,
         /* A secret may have a second name that nobody knows for one. */
         .limits = {.symlinks = AUTHORITY_SYMLINKS_REJECT,
-                   .hardlinks =
-                       with_sensitive ? AUTHORITY_HARDLINKS_ALLOW : AUTHORITY_HARDLINKS_REJECT},
+                   .hardlinks = folder->with_sensitive ? AUTHORITY_HARDLINKS_ALLOW
+                                                       : AUTHORITY_HARDLINKS_REJECT},
     };
     const struct authority_walk_options options = {.with_stat = true, .is_sorted = true};
-    struct reading reading = {.with_sensitive = with_sensitive, .out = out};
+    struct reading reading = {.with_sensitive = folder->with_sensitive, .out = out};
     struct err why = ERR_INIT;
-    int r = session_state_absolute_path(path, absolute, err);
+    int r = authority_request_root(authority, &request, &reading.scope, &why);
 
-    if (r < 0)
-        return r;
-    r = authority_request_root(authority, &request, &reading.scope, &why);
     if (r == 0)
         r = authority_walk(reading.scope, STR("."), &options, visit, &reading, &why);
     authority_scope_free(reading.scope);
     *out_left_out = reading.left_out;
     if (reading.err.code != 0)
         why = reading.err;
-    return r < 0 ? err_set(err, r, "--workspace-files: '%.200s': %s", path,
+    return r < 0 ? err_set(err, r, "--workspace-files: '%.200s': %s", folder->given,
                            why.code != 0 ? why.message : err_text(r))
                  : 0;
 }
