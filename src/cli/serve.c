@@ -50,6 +50,13 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                    .help =
                                        "add users that the proxy names and that do not exist yet; "
                                        "without this, they are refused"},
+    [SERVE_OPTION_GATEWAY_KEY_USER] =
+        {.name = "gateway-key-user",
+         .type = OPTION_TEXT,
+         .env = "GATEHOUSE_GATEWAY_KEY_USER",
+         .placeholder = "NAME",
+         .help = "user whose machine connects with the key in " SERVE_STATIC_KEY_ENV
+                 " (default: the owner)"},
     [SERVE_OPTION_TIMEOUT] = {.name = "timeout",
                               .type = OPTION_DURATION,
                               .env = "GATEHOUSE_CALL_TIMEOUT",

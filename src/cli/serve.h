@@ -15,6 +15,7 @@ enum {
     SERVE_OPTION_TRUSTED_PROXY,
     SERVE_OPTION_TRUSTED_HEADER,
     SERVE_OPTION_CREATE_USERS,
+    SERVE_OPTION_GATEWAY_KEY_USER,
     SERVE_OPTION_TIMEOUT,
     SERVE_OPTION_FS,
     SERVE_OPTION_FS_TENANT,
@@ -38,7 +39,7 @@ enum {
 
 extern const struct option serve_options[SERVE_OPTIONS];
 
-/* A key that connects the owner's machine without pairing; the daemon has the same variable. */
+/* A key that connects a machine without pairing; the daemon has the same variable. */
 #define SERVE_STATIC_KEY_ENV "N8N_INSTANCE_AI_GATEWAY_API_KEY"
 
 /* Set by `gatehouse up`: the state directory whose copies --copies shows, if not the server's. */

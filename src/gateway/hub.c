@@ -358,6 +358,11 @@ void hub_dismiss(struct hub *hub, int64_t user_id)
     end_session(hub, user, true);
 }
 
+static bool has_static_key(const struct hub *hub, int64_t user_id)
+{
+    return hub->has_static_key && hub->config.static_user == user_id;
+}
+
 void hub_forget(struct hub *hub, int64_t user_id)
 {
     struct hub_user *user = hub_find_user(hub, user_id);
@@ -366,6 +371,8 @@ void hub_forget(struct hub *hub, int64_t user_id)
         return;
     hub_dismiss(hub, user_id);
     void_token(hub, user);
+    if (has_static_key(hub, user_id))
+        hub->has_static_key = false;
 }
 
 size_t hub_user_count(const struct hub *hub)
@@ -382,7 +389,7 @@ void hub_next_users(struct hub *hub, size_t count, void (*take)(void *data, int6
         list_remove(&user->node);
         list_append(&hub->all_users, &user->node);
         if (user->machine != NULL || user->saving != NULL || user->early != NULL ||
-            user->token[0] != '\0')
+            user->token[0] != '\0' || has_static_key(hub, user->id))
             take(data, user->id);
     }
 }
@@ -720,6 +727,8 @@ int64_t hub_expire(struct hub *hub)
 int hub_new(const struct hub_config *config, struct hub **out_hub)
 {
     struct hub *hub = calloc(1, sizeof(*hub));
+    struct hub_user *user;
+    int r;
 
     if (hub == NULL)
         return ERR_NO_MEMORY;
@@ -740,6 +749,12 @@ int hub_new(const struct hub_config *config, struct hub **out_hub)
     list_init(&hub->tokens);
     for (size_t i = 0; i < HUB_GRACES; i++)
         list_init(&hub->waiting[i]);
+    /* Known from the start, so that hub_forget() is told of a removal before the key was used. */
+    r = hub->has_static_key ? add_user(hub, config->static_user, &user) : 0;
+    if (r < 0) {
+        hub_free(hub);
+        return r;
+    }
     *out_hub = hub;
     return 0;
 }

@@ -99,8 +99,8 @@ struct hub_config {
     const struct hub_events *events;
     void *events_data;
     struct str static_key; /* copied as a digest; empty: none */
-    int64_t static_user;
-    int64_t timeout_ms; /* of calls; 0: by dialect */
+    int64_t static_user;   /* whose machine connects with it */
+    int64_t timeout_ms;    /* of calls; 0: by dialect */
 };
 
 int hub_new(const struct hub_config *config, struct hub **out_hub);
@@ -140,7 +140,8 @@ void hub_count(const struct hub *hub, struct hub_counts *out_counts);
 int hub_write_status(struct hub *hub, int64_t user_id, struct buf *out);
 /* Ends the session of the user's machine, and tells it. */
 void hub_dismiss(struct hub *hub, int64_t user_id);
-/* The user was removed: the machine goes, and so does a token that was not used. */
+/* The user was removed: the machine goes, and so do the static key and a token that was not used.
+ */
 void hub_forget(struct hub *hub, int64_t user_id);
 size_t hub_user_count(const struct hub *hub);
 /*

@@ -412,6 +412,31 @@ class Sessions(Scene):
         wait_until(lambda: server.ask("GET", "/api/state", None, user)[0] == 401, "signing out")
 
 
+class KeyOfTheEnvironment(Scene):
+    KEY = "a-static-key-of-some-length"
+
+    def connect_with_key(self, server):
+        return server.ask("POST", N8N + "init", {"rootPath": "/", "tools": []}, {"X-Gateway-Key": self.KEY})[0]
+
+    def test_it_belongs_to_the_user_that_is_named(self):
+        self.add("anna", "bob")
+        server = self.serve("--gateway-key-user", "bob", N8N_INSTANCE_AI_GATEWAY_API_KEY=self.KEY)
+        anna, bob = (server.cookie(name, PASSWORD) for name in ("anna", "bob"))
+        self.assertEqual(self.connect_with_key(server), 200)
+        connected = [server.ask("GET", N8N + "status", None, user)[2]["data"]["connected"] for user in (anna, bob)]
+        self.assertEqual(connected, [False, True])
+        self.user("remove", "bob")
+        wait_until(lambda: self.connect_with_key(server) == 403, "nobody has the key any more")
+
+    def test_what_makes_no_sense_is_refused(self):
+        for name, key, words in (("nobody", self.KEY, "no user of that name"), ("owner", "", "is for a key in")):
+            result = subprocess.run([GATEHOUSE, "serve", "--listen", "127.0.0.1:0", "--state-dir", self.state],
+                                    env=clean_environment(GATEHOUSE_GATEWAY_KEY_USER=name, N8N_INSTANCE_AI_GATEWAY_API_KEY=key),
+                                    capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(words, result.stderr)
+
+
 class TwoUsers(Scene):
     """What one user sees of another: nothing."""
 

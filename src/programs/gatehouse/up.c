@@ -247,8 +247,10 @@ static bool is_for_us_only(void)
 static int start_server(const struct upplace *place, int out_fd, struct children *children,
                         struct err *err)
 {
-    const char *words[MAX_WORDS] = {"serve", "--listen", place->listen};
-    size_t count = 3;
+    /* The key is of this command, whoever else the environment has one for. */
+    const char *words[MAX_WORDS] = {"serve", "--listen", place->listen, "--gateway-key-user",
+                                    "owner"};
+    size_t count = 5;
 
     if (is_for_us_only())
         words[count++] = "--copies";

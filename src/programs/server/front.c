@@ -772,7 +772,7 @@ static int make_parts(struct front *front)
                                                  .data = front,
                                                  .url = str_from(front->url),
                                                  .static_key = config->static_key,
-                                                 .static_user = STORE_OWNER,
+                                                 .static_user = config->static_user,
                                                  .timeout_ms = config->timeout_ms},
                         &front->gateway);
     if (r == 0)

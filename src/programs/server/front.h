@@ -30,6 +30,7 @@ struct server_front_config {
     struct certificate *certificate; /* or NULL: no TLS */
     const char *public_url;          /* or NULL */
     struct str static_key;
+    int64_t static_user;            /* whose machine connects with it */
     struct hostfs_tenants *tenants; /* of host.fs */
     const struct workspace_offer *workspaces;
     struct errand *copies;              /* of copiesapi_start(); or NULL */

@@ -44,6 +44,7 @@ struct program {
     int state_fd;    /* the directory, private to us, locked */
     char state_path[PATH_MAX];
     struct secret metrics_token;
+    int64_t key_user; /* whose machine connects with the key of the environment */
     struct serveraudit audit;
     struct trusted_proxies proxies;
     struct certificate certificate;
@@ -180,7 +181,8 @@ static int tell_owner(struct program *program, struct err *err)
     printf("Open its page (this link works once, within 15 minutes):\n    %s/login?token=%.*s\n",
            url, STR_ARG(secret_reveal(&login))); /* to the user who started us */
     /* A machine with the key of the environment needs no token. */
-    if (!front_has_machine(program->front) && getenv(SERVE_STATIC_KEY_ENV) == NULL) {
+    if (!front_has_machine(program->front) &&
+        (getenv(SERVE_STATIC_KEY_ENV) == NULL || program->key_user != STORE_OWNER)) {
         r = front_link(program->front, &link, err);
         if (r == 0)
             printf("Connect a folder (within 5 minutes):\n    gatehouse connect %s %s DIR\n", url,
@@ -240,6 +242,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .copies = program->copies,
         .public_url = options_text(values, SERVE_OPTION_PUBLIC_URL),
         .static_key = key != NULL ? str_from(key) : STR_EMPTY,
+        .static_user = program->key_user,
         .metrics_token = program->metrics_token.len > 0 ? &program->metrics_token : NULL,
         .timeout_ms = options_source(values, SERVE_OPTION_TIMEOUT) != OPTION_UNSET
                           ? options_int(values, SERVE_OPTION_TIMEOUT)
@@ -277,6 +280,28 @@ static int read_metrics_token(struct program *program, struct err *err)
     return secret_set(&program->metrics_token, str_from(token));
 }
 
+/* Whose machine connects with the key of the environment. */
+static int find_key_user(struct program *program, const struct option_values *values,
+                         struct err *err)
+{
+    const char *name = options_text(values, SERVE_OPTION_GATEWAY_KEY_USER);
+    const char *key = getenv(SERVE_STATIC_KEY_ENV);
+    struct store_user user = {.id = STORE_OWNER};
+    int r = 0;
+
+    if (name != NULL && (key == NULL || key[0] == '\0'))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--gateway-key-user is for a key in " SERVE_STATIC_KEY_ENV);
+    if (name != NULL)
+        r = store_find_user(program->store, str_from(name), &user);
+    if (r == ERR_NOT_FOUND)
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--gateway-key-user: there is no user of that name; 'gatehouse user add' "
+                       "adds one");
+    program->key_user = user.id;
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
 static int work(struct program *program, const struct option_values *values, struct err *err)
 {
     const char *key = getenv(SERVE_STATIC_KEY_ENV);
@@ -299,6 +324,8 @@ static int work(struct program *program, const struct option_values *values, str
         r = open_port(program, values, err);
     if (r == 0)
         r = open_state(program, values, err);
+    if (r == 0)
+        r = find_key_user(program, values, err);
     if (r == 0)
         r = hostfsstart_open(values, program->state_path, &program->tenants, err);
     if (r == 0)

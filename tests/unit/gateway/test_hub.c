@@ -1085,6 +1085,30 @@ static void the_static_key_needs_no_pairing(void **state)
     assert_int_equal(open_stream(&scene, "a-long-static-key", &stream), ERR_GATEWAY_DENIED);
 }
 
+static void note_user(void *data, int64_t user)
+{
+    *(int64_t *)data = user;
+}
+
+/* Also if it was never used: nobody else hears of the removal. */
+static void the_static_key_ends_with_its_user(void **state)
+{
+    cleanup_scene struct scene scene = {.changes = 0};
+    struct init init;
+    int64_t seen = 0;
+
+    (void)state;
+    open_hub(&scene, "a-long-static-key");
+    hub_next_users(scene.hub, hub_user_count(scene.hub), note_user, &seen);
+    assert_int_equal(seen, ALICE);
+    hub_forget(scene.hub, BOB);
+    assert_int_equal(hub_trust_of(scene.hub, STR("a-long-static-key")), HUB_TRUST_GUESSABLE);
+    hub_forget(scene.hub, ALICE);
+    assert_int_equal(hub_trust_of(scene.hub, STR("a-long-static-key")), HUB_TRUST_NONE);
+    init = do_init(&scene, "a-long-static-key", TOOLS("one"));
+    assert_int_equal(init.error, ERR_GATEWAY_DENIED);
+}
+
 static void a_save_that_fails_connects_nobody(void **state)
 {
     cleanup_scene struct scene scene = {.save_error = ERR_NO_SPACE};
@@ -1120,11 +1144,6 @@ static void nothing_overtakes_a_save(void **state)
     assert_int_equal(init.error, ERR_GATEWAY_DENIED);
     assert_false(is_connected(&scene, ALICE));
     assert_false(scene.has_record);
-}
-
-static void note_user(void *data, int64_t user)
-{
-    *(int64_t *)data = user;
 }
 
 static void a_forgotten_user_has_no_machine_and_no_token(void **state)
@@ -1189,6 +1208,7 @@ TEST_MAIN(cmocka_unit_test(a_token_pairs_once),
           cmocka_unit_test(files_can_be_switched_off), cmocka_unit_test(sessions_end),
           cmocka_unit_test(a_restart_keeps_machines_and_no_tokens),
           cmocka_unit_test(the_static_key_needs_no_pairing),
+          cmocka_unit_test(the_static_key_ends_with_its_user),
           cmocka_unit_test(a_save_that_fails_connects_nobody),
           cmocka_unit_test(nothing_overtakes_a_save),
           cmocka_unit_test(a_forgotten_user_has_no_machine_and_no_token))
