@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/agent.h"
 
+#include "cli/shared.h"
+
 const struct option agent_options[AGENT_OPTIONS] = {
     [AGENT_OPTION_USER] = {.name = "user",
                            .type = OPTION_TEXT,
@@ -12,6 +14,7 @@ const struct option agent_options[AGENT_OPTIONS] = {
                                 .env = "GATEHOUSE_STATE_DIR",
                                 .help = "the server's state directory (default: "
                                         "~/.local/state/gatehouse)"},
+    [AGENT_OPTION_AUDIT_SYNC] = {SHARED_AUDIT_SYNC},
 };
 
 static const char *const workspaces[] = {"isolated", "n8n-sandbox", "daytona", NULL};

@@ -27,6 +27,12 @@ const struct option hostfs_options[HOSTFS_OPTIONS] = {
     [HOSTFS_OPTION_STATE_DIR] = {.name = "state-dir",
                                  .type = OPTION_DIR,
                                  .help = "directory of the audit log and the journal"},
+    [HOSTFS_OPTION_AUDIT_SYNC] = {.name = "audit-sync",
+                                  .type = OPTION_CHOICE,
+                                  .choices = shared_audit_syncs,
+                                  .fallback = "never",
+                                  .help = "which records of the audit log the disk must have "
+                                          "before the work goes on"},
     [HOSTFS_OPTION_SERVER_DIR] = {.name = "server-dir",
                                   .type = OPTION_DIR,
                                   .help = "directory of the server's state: no request reaches it"},

@@ -137,6 +137,7 @@ const struct option mcp_options[MCP_OPTIONS] = {
                          .help = "listen for HTTP clients on this machine, like 127.0.0.1:7650, "
                                  "and print the key they need"},
     [MCP_OPTION_STATE_DIR] = {SHARED_STATE_DIR},
+    [MCP_OPTION_AUDIT_SYNC] = {SHARED_AUDIT_SYNC},
     [MCP_OPTION_LOG_LEVEL] = {.name = "log-level",
                               .type = OPTION_CHOICE,
                               .choices = shared_levels,

@@ -133,6 +133,7 @@ const struct option serve_options[SERVE_OPTIONS] = {
                                 .env = "GATEHOUSE_STATE_DIR",
                                 .help = "directory of the server's state (default: "
                                         "~/.local/state/gatehouse)"},
+    [SERVE_OPTION_AUDIT_SYNC] = {SHARED_AUDIT_SYNC},
     [SERVE_OPTION_LOG_LEVEL] = {.name = "log-level",
                                 .type = OPTION_CHOICE,
                                 .choices = shared_levels,

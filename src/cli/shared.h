@@ -18,6 +18,8 @@ enum log_level shared_log_level(const struct option_values *values, size_t optio
 /* Whether an option SHARED_LOG_FORMAT says so. */
 bool shared_log_is_json(const struct option_values *values, size_t option);
 extern const char *const shared_log_formats[];
+/* In the order of enum audit_sync. */
+extern const char *const shared_audit_syncs[];
 /* In the order of enum shared_network. */
 extern const char *const shared_networks[];
 
@@ -57,6 +59,12 @@ enum { SHARED_MAX_FOLDERS = 32 }; /* in all */
     .name = "state-dir", .type = OPTION_DIR, .env = "GATEHOUSE_STATE_DIR",                         \
     .help = "directory of the audit log and the undo data (default: "                              \
             "~/.local/state/gatehouse)"
+
+#define SHARED_AUDIT_SYNC                                                                          \
+    .name = "audit-sync", .type = OPTION_CHOICE, .choices = shared_audit_syncs,                    \
+    .env = "GATEHOUSE_AUDIT_SYNC", .fallback = "never",                                            \
+    .help = "which records of the audit log the disk must have before the work goes on, so that "  \
+            "a power cut loses none: never, those before changes, or all"
 
 #define SHARED_SENSITIVE                                                                           \
     .name = "sensitive", .type = OPTION_CHOICE, .choices = shared_modes,                           \

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/user.h"
 
+#include "cli/shared.h"
+
 const struct option user_options[USER_OPTIONS] = {
     [USER_OPTION_STATE_DIR] = {.name = "state-dir",
                                .type = OPTION_DIR,
                                .env = "GATEHOUSE_STATE_DIR",
                                .help = "the server's state directory (default: "
                                        "~/.local/state/gatehouse)"},
+    [USER_OPTION_AUDIT_SYNC] = {SHARED_AUDIT_SYNC},
 };
 
 static const struct option add_options[USER_ADD_OPTIONS] = {

@@ -9,21 +9,23 @@
 #include "base/cleanup.h"
 #include "cli/mcp.h"
 #include "cli/sandbox.h"
+#include "cli/shared.h"
 
 static const char *const nets[] = {
     [SANDBOX_NET_NONE] = "none", [SANDBOX_NET_HOST] = "host", [SANDBOX_NET_HOST + 1] = NULL};
 
-#define STATE_ROW                                                                                  \
+#define SHARED_ROWS                                                                                \
     [WORKSPACE_STATE_DIR] = {.name = "state-dir",                                                  \
                              .type = OPTION_DIR,                                                   \
                              .env = "GATEHOUSE_STATE_DIR",                                         \
                              .help = "directory of the audit log; the copies are beside it "       \
-                                     "(default: ~/.local/state/gatehouse)"}
+                                     "(default: ~/.local/state/gatehouse)"},                       \
+    [WORKSPACE_AUDIT_SYNC] = {SHARED_AUDIT_SYNC}
 
-const struct option workspace_shared_options[WORKSPACE_SHARED_OPTIONS] = {STATE_ROW};
+const struct option workspace_shared_options[WORKSPACE_SHARED_OPTIONS] = {SHARED_ROWS};
 
 static const struct option new_options[WORKSPACE_NEW_OPTIONS] = {
-    STATE_ROW,
+    SHARED_ROWS,
     [WORKSPACE_NEW_NAME] = {.name = "name",
                             .letter = 'n',
                             .type = OPTION_TEXT,
@@ -37,12 +39,12 @@ static const struct option new_options[WORKSPACE_NEW_OPTIONS] = {
 };
 
 static const struct option ls_options[WORKSPACE_LS_OPTIONS] = {
-    STATE_ROW,
+    SHARED_ROWS,
     [WORKSPACE_LS_JSON] = {.name = "json", .help = "print JSON"},
 };
 
 static const struct option sh_options[WORKSPACE_SH_OPTIONS] = {
-    STATE_ROW,
+    SHARED_ROWS,
     [WORKSPACE_SH_NET] = {.name = "net",
                           .type = OPTION_CHOICE,
                           .choices = nets,
@@ -51,7 +53,7 @@ static const struct option sh_options[WORKSPACE_SH_OPTIONS] = {
 };
 
 static const struct option mcp_client_options[WORKSPACE_MCP_OPTIONS] = {
-    STATE_ROW,
+    SHARED_ROWS,
     [WORKSPACE_MCP_PRINT_CONFIG] = {MCP_ROW_PRINT_CONFIG},
     [WORKSPACE_MCP_INSTALL] = {MCP_ROW_INSTALL},
     [WORKSPACE_MCP_UNINSTALL] = {MCP_ROW_UNINSTALL},
@@ -66,13 +68,13 @@ static const struct option mcp_client_options[WORKSPACE_MCP_OPTIONS] = {
 };
 
 static const struct option diff_options[WORKSPACE_DIFF_OPTIONS] = {
-    STATE_ROW,
+    SHARED_ROWS,
     [WORKSPACE_DIFF_STAT] = {.name = "stat", .help = "print one line for each changed file"},
     [WORKSPACE_DIFF_JSON] = {.name = "json", .help = "print JSON"},
 };
 
 static const struct option apply_options[WORKSPACE_APPLY_OPTIONS] = {
-    STATE_ROW,
+    SHARED_ROWS,
     [WORKSPACE_APPLY_YES] = {.name = "yes", .letter = 'y', .help = "do not ask"},
     [WORKSPACE_APPLY_OVERWRITE] = {.name = "overwrite",
                                    .help =
@@ -81,7 +83,7 @@ static const struct option apply_options[WORKSPACE_APPLY_OPTIONS] = {
 };
 
 static const struct option rm_options[WORKSPACE_RM_OPTIONS] = {
-    STATE_ROW,
+    SHARED_ROWS,
     [WORKSPACE_RM_FORCE] = {.name = "force",
                             .letter = 'f',
                             .help = "even if it has changes that were not applied"},

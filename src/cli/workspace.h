@@ -27,8 +27,8 @@ enum {
     WORKSPACE_COMMANDS
 };
 
-/* Every command has this one first. */
-enum { WORKSPACE_STATE_DIR, WORKSPACE_SHARED_OPTIONS };
+/* Every command has these first. */
+enum { WORKSPACE_STATE_DIR, WORKSPACE_AUDIT_SYNC, WORKSPACE_SHARED_OPTIONS };
 
 enum {
     WORKSPACE_NEW_NAME = WORKSPACE_SHARED_OPTIONS,

@@ -9,14 +9,18 @@
 
 enum { NAME_BYTES = 128 };
 
-int serveraudit_open(struct serveraudit *audit, const char *path, struct err *err)
+int serveraudit_open(struct serveraudit *audit, const char *path, enum audit_sync sync,
+                     struct err *err)
 {
     int r = audit_dir_open(path, &audit->dir_fd, err);
+    const struct audit_config config = {
+        .dir_fd = audit->dir_fd,
+        .name = "audit.jsonl",
+        /* Nothing here has an intent: what it records has changed, or was refused. */
+        .sync = sync == AUDIT_SYNC_INTENTS ? AUDIT_SYNC_ALL : sync,
+    };
 
-    return r < 0 ? r
-                 : audit_file_open(
-                       &(struct audit_config){.dir_fd = audit->dir_fd, .name = "audit.jsonl"},
-                       &audit->file, err);
+    return r < 0 ? r : audit_file_open(&config, &audit->file, err);
 }
 
 void serveraudit_close(struct serveraudit *audit)

@@ -20,7 +20,8 @@ struct serveraudit {
     }
 
 /* `path` is that of session_state_server_dir(). Before the process is confined. */
-int serveraudit_open(struct serveraudit *audit, const char *path, struct err *err);
+int serveraudit_open(struct serveraudit *audit, const char *path, enum audit_sync sync,
+                     struct err *err);
 void serveraudit_close(struct serveraudit *audit);
 
 struct serveraudit_note {

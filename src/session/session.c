@@ -372,6 +372,7 @@ static int open_all(struct session *session, const struct session_config *config
     const struct session_state_config state_config = {.state_dir = config->state_dir,
                                                       .is_recorded_elsewhere =
                                                           config->is_recorded_elsewhere,
+                                                      .audit_sync = config->audit_sync,
                                                       .may_be_full = !session->may_write};
     int r = 0;
 

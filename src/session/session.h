@@ -59,6 +59,7 @@ struct session_config {
     struct session_state *opened; /* already, with that directory: taken over; NULL: open it */
     const char *session;          /* the acting session's id, for the audit log */
     bool is_recorded_elsewhere;   /* keep no audit log here */
+    enum audit_sync audit_sync;   /* else: which records the disk must have */
     bool has_tools_elsewhere;     /* create no toolbox here */
     bool has_staging;             /* files go to and from a browser: see session->staging */
     const char *staging_dir;      /* then: made by another process; NULL: made here */

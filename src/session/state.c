@@ -71,10 +71,10 @@ static int record_nothing(void *data, const struct authority_event *event)
     return ERR_AUDIT_UNAVAILABLE;
 }
 
-static int open_record(struct session_state *state, struct err *err)
+static int open_record(struct session_state *state, enum audit_sync sync, struct err *err)
 {
     struct audit_config config = {
-        .name = SESSION_AUDIT_NAME, .max_bytes = AUDIT_BYTES, .gathers_reads = true};
+        .name = SESSION_AUDIT_NAME, .max_bytes = AUDIT_BYTES, .sync = sync, .gathers_reads = true};
     int r = audit_dir_open(state->state_path, &state->audit_dir_fd, err);
 
     if (r < 0)
@@ -143,7 +143,7 @@ static int open_state(struct session_state *state, const struct session_state_co
     if (r < 0)
         return r;
     if (!given->is_recorded_elsewhere)
-        r = open_record(state, &why);
+        r = open_record(state, given->audit_sync, &why);
     if (r == ERR_NO_SPACE && given->may_be_full) {
         state->is_full = true;
         r = authority_add_listener(state->authority, record_nothing, NULL);

@@ -31,6 +31,7 @@ struct session_state {
 struct session_state_config {
     const char *state_dir;         /* created if missing; NULL: session_state_default_dir() */
     bool is_recorded_elsewhere;    /* keep no audit log here */
+    enum audit_sync audit_sync;    /* which records the disk must have */
     bool only_reads;               /* keep no journal either, which needs disk space */
     authority_backend_fn *backend; /* if it is in memory, only the audit log is on disk */
     bool may_be_full;              /* without disk space, go on: nothing is changed nor logged */

@@ -58,13 +58,13 @@ class Scene(unittest.TestCase):
         return server, lambda: [json.loads(line) for line in path.read_text("ascii").splitlines(True)
                                 if line.endswith("\n")]
 
-    def connect(self, server, *arguments, token=None):
+    def connect(self, server, *arguments, token=None, **environment):
         """The real daemon."""
         process = subprocess.Popen(
             [GATEHOUSE, "connect", server.url, token or server.token, self.folder, "--port", "0",
              "--auto-confirm", "--non-interactive", "--state-dir", self.room / "daemon",
              *arguments],
-            env=clean_environment(HOME=str(self.home)), stdin=subprocess.DEVNULL,
+            env=clean_environment(HOME=str(self.home), **environment), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
         def end():

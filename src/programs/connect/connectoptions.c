@@ -42,7 +42,8 @@ static int load(struct session_state *state, struct connect_choices *choices, st
 static int read_settings(struct connect_choices *choices, struct session_state *state,
                          struct arena *arena, struct settings *settings, struct err *err)
 {
-    const struct session_state_config config = {.state_dir = choices->state_dir};
+    const struct session_state_config config = {.state_dir = choices->state_dir,
+                                                .audit_sync = choices->audit_sync};
     struct err why = ERR_INIT;
     int r = session_state_open(&config, state, err);
 
@@ -211,6 +212,7 @@ static int choose_places(const struct option_values *values, struct connect_choi
     int r = state != NULL ? session_state_absolute_path(state, choices->state_dir, err)
                           : session_state_default_dir(choices->state_dir, err);
 
+    choices->audit_sync = (enum audit_sync)options_choice(values, CONNECT_OPTION_AUDIT_SYNC);
     return r == 0 && settings != NULL
                ? session_state_absolute_path(settings, choices->settings_dir, err)
                : r;

@@ -27,7 +27,8 @@ struct connect_folder {
 };
 
 struct connect_choices {
-    char state_dir[PATH_MAX];    /* absolute */
+    char state_dir[PATH_MAX]; /* absolute */
+    enum audit_sync audit_sync;
     char settings_dir[PATH_MAX]; /* absolute; empty: the user's default */
     char dir[PATH_MAX];          /* absolute */
     bool only_reads_dir;         /* files may be changed in others at most */

@@ -36,6 +36,7 @@ int gateway_session_open_files(struct gateway_session *session, struct err *err)
     struct session_config config = {
         .folders = folders.items,
         .state_dir = choices->state_dir,
+        .audit_sync = choices->audit_sync,
         .opened = session->config.opened,
         .session = session->name,
         .has_tools_elsewhere = true,

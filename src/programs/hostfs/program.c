@@ -178,6 +178,7 @@ static int open_files(struct program *program, const struct option_values *value
     bool in_memory = options_is_on(values, HOSTFS_OPTION_MEMORY);
     const struct session_state_config config = {
         .state_dir = options_text(values, HOSTFS_OPTION_STATE_DIR),
+        .audit_sync = (enum audit_sync)options_choice(values, HOSTFS_OPTION_AUDIT_SYNC),
         .backend = in_memory ? AUTHORITY_MEMORY : AUTHORITY_LINUX};
     int r = session_state_open(&config, &program->state, err);
 

@@ -167,6 +167,7 @@ static int open_session(struct program *program, const struct option_values *val
         .folders = folders.items,
         .folder_count = folders.count,
         .state_dir = state,
+        .audit_sync = (enum audit_sync)options_choice(values, MCP_OPTION_AUDIT_SYNC),
         .session = session,
         .has_staging = program->consent.session.modes.of[CATALOG_BROWSER] != PERMISSION_DENY &&
                        browser_installed(STR_EMPTY) != NULL,

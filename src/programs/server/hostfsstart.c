@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "cli/serve.h"
+#include "cli/shared.h"
 #include "hostfs/wire.h"
 #include "ipc/packet.h"
 #include "isolate/companion.h"
@@ -23,7 +24,7 @@
 enum {
     READY_MS = 30 * 1000,
     NUMBER_BYTES = 32,
-    MAX_WORDS = 24 + 2 * TRANSFER_MAX_HOSTS,
+    MAX_WORDS = 26 + 2 * TRANSFER_MAX_HOSTS,
     READY_BYTES = FRAMES_HEADER_BYTES + HOSTFS_READY_BYTES
 };
 
@@ -205,27 +206,30 @@ static int start_one(const struct option_values *values, const struct start *sta
     char limit[NUMBER_BYTES];
     char known[NUMBER_BYTES];
     char name[STORE_MAX_NAME_BYTES + 1];
-    const char *words[MAX_WORDS] = {"gatehouse-hostfs",
-                                    "--state-dir",
-                                    state,
-                                    "--server-dir",
-                                    state_path,
-                                    "--tenant",
-                                    name,
-                                    "--max-file-size",
-                                    limit,
-                                    "--log-level",
-                                    options_text(values, SERVE_OPTION_LOG_LEVEL),
-                                    "--memory",
-                                    NULL};
-    size_t count = 12;
+    const char *words[MAX_WORDS] = {
+        "gatehouse-hostfs",
+        "--state-dir",
+        state,
+        "--server-dir",
+        state_path,
+        "--tenant",
+        name,
+        "--max-file-size",
+        limit,
+        "--log-level",
+        options_text(values, SERVE_OPTION_LOG_LEVEL),
+        "--audit-sync",
+        shared_audit_syncs[options_choice(values, SERVE_OPTION_AUDIT_SYNC)],
+        "--memory",
+        NULL};
+    size_t count = 14;
     struct companion companion;
     struct transport_paths paths;
     int r = 0;
 
     if (start->directory != NULL) {
         r = session_state_absolute_path(start->directory, directory, err);
-        words[11] = "--root";
+        words[13] = "--root";
         words[count++] = directory;
     }
     if (features != 0) {

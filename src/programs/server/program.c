@@ -81,7 +81,8 @@ static int open_state(struct program *program, const struct option_values *value
         r = err_set(err, ERR_BUSY, "another server uses '%s': stop it, or use --state-dir",
                     program->state_path);
     if (r == 0)
-        r = serveraudit_open(&program->audit, program->state_path, err);
+        r = serveraudit_open(&program->audit, program->state_path,
+                             (enum audit_sync)options_choice(values, SERVE_OPTION_AUDIT_SYNC), err);
     return r == 0 ? store_open(program->state_path, &program->store, err) : r;
 }
 

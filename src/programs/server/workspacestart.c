@@ -59,7 +59,10 @@ static int read_files(const struct option_values *values, const char *state_dir,
                       struct buf *out, struct err *err)
 {
     const struct session_state_config config = {
-        .state_dir = state_dir, .only_reads = true, .backend = AUTHORITY_LINUX};
+        .state_dir = state_dir,
+        .only_reads = true,
+        .audit_sync = (enum audit_sync)options_choice(values, SERVE_OPTION_AUDIT_SYNC),
+        .backend = AUTHORITY_LINUX};
     char path[PATH_MAX];
     const struct firstfiles_folder folder = {
         .path = path, .given = options_text(values, SERVE_OPTION_WORKSPACE_FILES)};

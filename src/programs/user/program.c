@@ -271,7 +271,9 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     if (r == 0)
         r = store_open(path, &program.store, err);
     if (r == 0)
-        r = serveraudit_open(&program.audit, path, err);
+        r = serveraudit_open(&program.audit, path,
+                             (enum audit_sync)options_choice(values->above, USER_OPTION_AUDIT_SYNC),
+                             err);
     if (r == 0 && wants_password(values))
         r = check_name(&program, err);
     if (r == 0 && wants_password(values))

@@ -118,7 +118,9 @@ static const struct {
 int task_run(struct task *task, task_work *work, bool only_reads, struct err *err)
 {
     const struct session_state_config config = {
-        .state_dir = options_text(task->values, WORKSPACE_STATE_DIR), .only_reads = only_reads};
+        .state_dir = options_text(task->values, WORKSPACE_STATE_DIR),
+        .audit_sync = (enum audit_sync)options_choice(task->values, WORKSPACE_AUDIT_SYNC),
+        .only_reads = only_reads};
     int r = session_state_open(&config, &task->state, err);
 
     if (r == 0)
