@@ -196,6 +196,14 @@ class ForPeople(Audit):
         self.assertIn("57 more", first)
         self.assertIn("3 entries before this are missing", second)
 
+    def test_hooks_of_a_host_are_named(self):
+        self.put(record(1, wrapperIds=["guard", "se\x1bcond"]), record(2, wrapperIds=[]), record(3, wrapperIds="guard"),
+                 record(4, "denied", wrapperIds=["guard"], error="denied_by_policy", category="policy"))
+        first, second, third, fourth = self.run_it("--verbose")[1].splitlines()
+        self.assertTrue(first.endswith("notes/a.md  (hooks: guard, se\\x1bcond)"), first)
+        self.assertTrue(second.endswith("notes/a.md") and third.endswith("notes/a.md"), second + third)
+        self.assertTrue(fourth.endswith("notes/a.md  (hooks: guard)  (denied_by_policy)"), fourth)
+
     def test_a_terminal_gets_a_head_and_colours(self):
         self.put(record(1), record(2, "denied", error="denied_by_policy", category="policy"))
         self.assertEqual(self.on_terminal("-v", env={"NO_COLOR": "1"}).split()[:7], STEPS_HEAD)

@@ -111,11 +111,28 @@ static void put_names(struct output *output, const struct json_value *record)
              STR("destinationPathBytes"));
 }
 
+/* Those of a host's that saw the operation, in their order; our own programs have none. */
+static void put_hooks(struct output *output, const struct json_value *record)
+{
+    const struct json_value *hooks = json_get(record, STR("wrapperIds"));
+    const char *before = "  (hooks: ";
+
+    if (hooks == NULL || hooks->type != JSON_ARRAY || hooks->size == 0)
+        return;
+    json_each_item (hook, hooks) {
+        output_printf(output, "%s", before);
+        output_shown(output, hook->type == JSON_STRING ? json_str(hook) : STR("?"), PRINTABLE_LINE);
+        before = ", ";
+    }
+    output_str(output, STR(")"));
+}
+
 static void put_remarks(struct output *output, const struct json_value *record)
 {
     struct str error = text_of(record, STR("error"));
     int64_t number;
 
+    put_hooks(output, record);
     if (error.len > 0) {
         output_str(output, STR("  ("));
         output_shown(output, error, PRINTABLE_LINE);
