@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Images from Dockerfiles, their build contexts and snapshots, by the Daytona API and its little S3."""
 import hashlib
+import http.client
 import io
 import pathlib
 import re
@@ -9,7 +10,7 @@ import tarfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from sandboxd_scene import Scene
+from sandboxd_scene import PATIENCE, Scene, wait_until
 
 HASH = hashlib.md5(b"any name").hexdigest()
 OTHER = hashlib.md5(b"another name").hexdigest()
@@ -61,7 +62,19 @@ class Snapshots(Scene):
         info = {"dockerfileContent": "\n".join(lines) + "\n"}
         if hashes is not None:
             info["contextHashes"] = hashes
-        return self.api("POST", "/sandbox", {"buildInfo": info, **more}, key=key)
+        return self.built(self.api("POST", "/sandbox", {"buildInfo": info, **more}, key=key), key)
+
+    def built(self, answer, key=None):
+        """The answer, or what became of it, if the build was not waited for."""
+        if answer[0] != 200 or answer[2]["state"] != "pending_build":
+            return answer
+        path = f"/sandbox/{answer[2]['id']}"
+        wait_until(lambda: self.api("GET", path, key=key)[2]["state"] not in ("building_snapshot", "starting"), "it is built")
+        status, headers, record = self.api("GET", path, key=key)
+        if record["state"] != "error":
+            return status, headers, record
+        log = self.api("GET", path + "/build-logs", key=key)[2].decode()
+        return 400, headers, {"statusCode": 400, "message": f"{record['errorReason']}\n{log}"}
 
     def sandbox(self, *arguments, **more):
         status, _, record = self.build(*arguments, **more)
@@ -104,6 +117,78 @@ class Snapshots(Scene):
                      {"dockerfileContent": "FROM x", "contextHashes": [HASH] * 65}):
             self.assertEqual(self.api("POST", "/sandbox", {"buildInfo": info})[0], 400, info)
         self.assertEqual(self.api("GET", "/sandbox")[2]["items"], [])
+
+    # ---- builds that take long ----
+
+    def begin_build(self, *lines, key=None, **more):
+        """Of a sandbox whose image takes longer than its request waits."""
+        info = {"dockerfileContent": "\n".join(("FROM x", *lines)) + "\n"}
+        status, _, record = self.api("POST", "/sandbox", {"buildInfo": info, **more}, key=key)
+        self.assertEqual((status, record["state"]), (200, "pending_build"), record)
+        return record
+
+    def follow(self, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=PATIENCE)
+        self.addCleanup(connection.close)
+        connection.request("GET", path + "?follow=true", headers={"Authorization": f"Bearer {self.service.key}"})
+        return connection.getresponse()
+
+    def test_a_long_build_is_followed(self):
+        record = self.begin_build("RUN echo first; sleep 2; echo last >&2", name="long")
+        path = f"/sandbox/{record['id']}"
+        for known in (path, "/sandbox/long"):
+            status, _, building = self.api("GET", known)
+            self.assertEqual((status, building["id"], building["state"]), (200, record["id"], "building_snapshot"))
+        self.assertEqual(self.api("POST", path + "/start")[0], 409)
+        self.assertEqual(self.api("POST", "/sandbox", {"name": "long"})[0], 409)
+        status, _, answer = self.api("GET", path + "/build-logs-url")
+        self.assertEqual((status, answer), (200, {"url": f"{self.service.url}/api{path}/build-logs"}))
+        log = self.follow(f"/api{path}/build-logs")
+        self.assertEqual((log.status, log.headers["Content-Type"]), (200, "text/plain; charset=utf-8"))
+        lines = [log.readline().decode() for _ in range(4)]
+        self.assertEqual(lines, ["step 1/2: FROM x\n", "warning: no image has the name x: the base is the system of this machine\n",
+                                 "step 2/2: RUN echo first; sleep 2; echo last >&2\n", "first\n"])
+        self.assertEqual(self.api("GET", path)[2]["state"], "building_snapshot")  # it comes while it is built
+        self.assertEqual(log.read(), b"last\n")
+        wait_until(lambda: self.api("GET", path)[2]["state"] == "started", "the sandbox runs")
+        self.assertEqual(self.api("GET", path + "/build-logs")[2].decode(), "".join(lines) + "last\n")
+        self.assertEqual(self.api("GET", "/sandbox/long/build-logs-url")[0], 200)
+        self.assertEqual(self.service.output(record["id"], "echo runs"), "runs\n")
+        # What is there needs no build, and has no log.
+        sandbox = self.sandbox(["FROM x", "RUN echo first; sleep 2; echo last >&2"])
+        self.assertEqual(self.api("GET", f"/sandbox/{sandbox}/build-logs")[::2], (200, b""))
+        key = self.tenant()
+        for what in ("", "/build-logs", "/build-logs-url"):
+            self.assertEqual(self.api("GET", path + what, key=key)[0], 404)
+        self.assertEqual(self.api("GET", path + "/build-logs", follow="maybe")[0], 400)
+        self.assertEqual(self.api("DELETE", path)[0], 200)
+        self.assertEqual(self.api("GET", path + "/build-logs")[0], 404)
+
+    def test_a_long_build_that_fails(self):
+        path = f"/sandbox/{self.begin_build('RUN echo before; sleep 2; exit 3')['id']}"
+        log = self.follow(f"/api{path}/build-logs").read().decode()
+        self.assertRegex(log, r"\nbefore\nstep 2 failed with exit code 3.*\n$")
+        record = self.api("GET", path)[2]
+        self.assertEqual(record["state"], "error")
+        self.assertRegex(record["errorReason"], "^step 2 failed with exit code 3")
+        self.assertEqual(self.api("DELETE", path)[2]["state"], "destroyed")
+        self.assertEqual(self.api("GET", path)[0], 404)
+        self.assertEqual(self.api("GET", "/sandbox")[2]["items"], [])
+
+    def test_a_sandbox_is_deleted_while_it_is_built(self):
+        path = f"/sandbox/{self.begin_build('RUN sleep 2', name='gone')['id']}"
+        log = self.follow(f"/api{path}/build-logs")
+        self.assertEqual(self.api("DELETE", "/sandbox/gone")[2]["state"], "destroyed")
+        self.assertIn(b"RUN sleep 2", log.read())
+        self.assertEqual(self.api("GET", path)[0], 404)
+        # What was begun is there for others.
+        self.sandbox(["FROM x", "RUN sleep 2"], name="gone")
+
+    def test_the_service_ends_while_somebody_waits(self):
+        path = f"/sandbox/{self.begin_build('RUN sleep 60')['id']}"
+        log = self.follow(f"/api{path}/build-logs")
+        self.assertEqual(self.service.end(), 0)
+        self.assertIn(b"RUN sleep 60", log.read())
 
     # ---- build contexts ----
 

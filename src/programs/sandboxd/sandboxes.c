@@ -83,22 +83,32 @@ static void on_created(void *data, struct sandbox *sandbox, const struct err *er
 
 /* ---- creating ---- */
 
-bool sandboxes_check_quota(struct service *service, const char *owner, struct exchange *exchange)
+const char *sandboxes_find_quota(struct service *service, const char *owner, int *out_status)
 {
     struct sandboxstore_tenant tenant;
     int r;
 
     if (owner[0] == '\0')
-        return true;
+        return NULL;
     r = sandboxstore_get_tenant(service->config.store, str_from(owner), &tenant);
     if (r < 0) {
-        call_fail(exchange, err_http_status(r), err_text(r));
-        return false;
+        *out_status = err_http_status(r);
+        return err_text(r);
     }
     if (tenant.max_sandboxes < 0 || service_count_of(service, owner) < (size_t)tenant.max_sandboxes)
-        return true;
-    call_fail(exchange, 403, "this tenant may not have more sandboxes");
-    return false;
+        return NULL;
+    *out_status = 403;
+    return "this tenant may not have more sandboxes";
+}
+
+bool sandboxes_check_quota(struct service *service, const char *owner, struct exchange *exchange)
+{
+    int status = 0;
+    const char *wrong = sandboxes_find_quota(service, owner, &status);
+
+    if (wrong != NULL)
+        call_fail(exchange, status, wrong);
+    return wrong == NULL;
 }
 
 static const char *read_limits(const struct json_value *limits, struct sandboxstore_sandbox *record)

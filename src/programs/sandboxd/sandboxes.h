@@ -10,7 +10,9 @@ enum {
     SANDBOXES_PLAIN_BODY_BYTES = 1 << 10,
 };
 
-/* Whether this tenant may create one more; if not, the request is answered. */
+/* NULL if this tenant may create one more, else why not, and the status of an answer. */
+const char *sandboxes_find_quota(struct service *service, const char *owner, int *out_status);
+/* The same; if not, the request is answered. */
 bool sandboxes_check_quota(struct service *service, const char *owner, struct exchange *exchange);
 
 /* ---- endpoints ---- */

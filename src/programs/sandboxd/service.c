@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "programs/sandboxd/daytona/buildlog.h"
+#include "programs/sandboxd/daytona/creation.h"
 #include "programs/sandboxd/daytona/pty.h"
 #include "programs/sandboxd/daytona/session.h"
 #include "programs/sandboxd/daytona/snapshots.h"
@@ -734,6 +736,8 @@ int service_init(struct service *service, const struct service_config *config, s
                                 .executions = MAP_INIT(MOST_EXECUTIONS)};
     list_init(&service->order);
     list_init(&service->ended);
+    list_init(&service->creations);
+    list_init(&service->buildlogs);
     contextcache_init(&service->contexts, CONTEXTCACHE_MAX_BYTES, CONTEXTCACHE_ALL_BYTES);
     parts_init(&service->uploads);
     timer_init(&service->idle, config->loop, look, service);
@@ -767,6 +771,7 @@ void service_close(struct service *service)
 {
     service->is_stopping = true;
     timer_stop(&service->idle);
+    buildlogs_end_all(service);
     list_each (node, &service->order) {
         executions_forget_all(list_entry(node, struct sandbox, node));
         forget_shells(list_entry(node, struct sandbox, node));
@@ -781,6 +786,8 @@ void service_done(struct service *service)
     service->is_stopping = true;
     timer_stop(&service->idle);
     images_free(service->images);
+    creations_done(service);
+    buildlogs_done(service);
     contextcache_done(&service->contexts);
     parts_done(&service->uploads);
     snapshots_done(service);

@@ -58,6 +58,8 @@ struct service {
     struct images *images;
     struct previews *previews;    /* set by the program */
     struct list snapshots;        /* see daytona/snapshots.h */
+    struct list creations;        /* whose image is being built; see daytona/creation.h */
+    struct list buildlogs;        /* see daytona/buildlog.h */
     struct contextcache contexts; /* of builds; see contexts.h */
     struct parts uploads;         /* of contexts that come in parts */
     struct timer idle;

@@ -346,6 +346,23 @@ assert.equal((await built.process.executeCommand('wc -c < /data/large')).result,
 await built.delete();
 fs.rmSync(context, { recursive: true });
 
+// ---- a build that takes long, whose output comes while it runs ----
+
+const told = [];
+const slow = Image.base('debian:12').runCommands('echo early; sleep 5; echo late');
+const followed = await daytona.create({ image: slow }, {
+  onSnapshotCreateLogs: (text) => told.push([Date.now(), text]),
+});
+const toldAt = (word) => told.find(([, text]) => text.split('\n').includes(word))[0];
+assert.ok(toldAt('late') - toldAt('early') > 1000, JSON.stringify(told));
+assert.equal(followed.state, 'started');
+assert.equal((await followed.process.executeCommand('echo there')).result, 'there\n');
+await followed.delete();
+await refused(daytona.create({ image: Image.base('debian:12').runCommands('echo why; sleep 2; exit 3') }, {
+  onSnapshotCreateLogs: (text) => told.push([Date.now(), text]),
+}), undefined, /exit code 3/);
+assert.ok(told.some(([, text]) => text.split('\n').includes('why')), JSON.stringify(told));
+
 // ---- stop and start ----
 
 await processes.createSession('lost');

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request for a new sandbox: its fields, its image, and its answer when the sandbox runs. */
-#include "programs/sandboxd/daytona/sandboxes.h"
+#include "programs/sandboxd/daytona/creation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "programs/sandboxd/daytona/buildlog.h"
+#include "programs/sandboxd/daytona/sandboxes.h"
 #include "programs/sandboxd/daytona/snapshots.h"
 #include "programs/sandboxd/daytona/source.h"
 #include "programs/sandboxd/details.h"
@@ -12,11 +14,24 @@
 #include "programs/sandboxd/run.h"
 #include "programs/sandboxd/sandboxes.h"
 
-enum { MOST_GB = 1024, MOST_CORES = 1024 };
+enum {
+    MOST_GB = 1024,
+    MOST_CORES = 1024,
+    PATIENCE_MS = 1000, /* a quicker build is waited for */
+    FAILURE_KEPT_MS = 10 * 60 * 1000,
+    MOST_FAILURES = 64,
+    STEP_BYTES = 65 << 10,
+};
 
-/* A request to create, until it is answered. */
+/* A request to create, until the sandbox is there. */
 struct creation {
+    struct list node; /* service->creations, when its client was told to ask again */
     struct sandbox_use use;
+    struct timer patience;
+    struct buildlog *log; /* of the build that is under way; or NULL */
+    bool is_told;         /* the request was answered: there is no exchange */
+    struct err failure;   /* of one that is not built any more */
+    int64_t failed_ms;
     struct service *service;
     struct exchange *exchange;
     struct sandboxstore_sandbox record;
@@ -26,15 +41,135 @@ struct creation {
 
 static void free_creation(struct creation *creation)
 {
+    list_remove(&creation->node);
+    timer_stop(&creation->patience);
     details_free(creation->details);
     free(creation);
 }
+
+/* ---- those whose clients ask again ---- */
+
+static void answer_unbuilt(struct exchange *exchange, struct creation *creation, const char *state)
+{
+    const struct sandbox shown = {.service = creation->service,
+                                  .record = creation->record,
+                                  .details = creation->details,
+                                  .network =
+                                      creation->network.count > 0 ? &creation->network : NULL};
+
+    daytona_answer_unbuilt(exchange, &shown, state,
+                           creation->failure.code != 0 ? creation->failure.message : NULL);
+}
+
+/* The build takes long. */
+static void on_patience(void *data)
+{
+    struct creation *creation = data;
+
+    creation->is_told = true;
+    list_append(&creation->service->creations, &creation->node);
+    answer_unbuilt(creation->exchange, creation, "pending_build");
+    creation->exchange = NULL;
+}
+
+/* Forgets what failed long ago, and the oldest of many. */
+static void forget_failures(struct service *service)
+{
+    const int64_t now_ms = loop_now_ms(service->config.loop);
+    size_t count = 0;
+
+    list_each (node, &service->creations)
+        count += list_entry(node, struct creation, node)->failure.code != 0 ? 1 : 0;
+    list_each_safe (node, &service->creations) {
+        struct creation *creation = list_entry(node, struct creation, node);
+
+        if (creation->failure.code == 0 ||
+            (count <= MOST_FAILURES && now_ms - creation->failed_ms < FAILURE_KEPT_MS))
+            continue;
+        count--;
+        free_creation(creation);
+    }
+}
+
+/* The answer, or what the client finds when it asks again. Frees the creation, at some time. */
+static void fail(struct creation *creation, int status, int code, const char *words)
+{
+    if (!creation->is_told) {
+        call_fail(creation->exchange, status, words);
+        free_creation(creation);
+        return;
+    }
+    err_set(&creation->failure, code, "%s", words);
+    creation->failed_ms = loop_now_ms(creation->service->config.loop);
+    list_remove(&creation->node);
+    list_append(&creation->service->creations, &creation->node);
+    forget_failures(creation->service);
+}
+
+static struct creation *find(const struct api_call *call)
+{
+    forget_failures(call->service);
+    list_each (node, &call->service->creations) {
+        struct creation *creation = list_entry(node, struct creation, node);
+
+        if (strcmp(creation->record.owner, call->owner) == 0 &&
+            (str_eq_c(call->ids[0], creation->record.id) ||
+             (creation->details != NULL && str_eq_c(call->ids[0], creation->details->name))))
+            return creation;
+    }
+    return NULL;
+}
+
+const char *creation_find(const struct api_call *call)
+{
+    const struct creation *creation = find(call);
+
+    return creation != NULL ? creation->record.id : NULL;
+}
+
+bool creation_answer(const struct api_call *call)
+{
+    struct creation *creation = find(call);
+
+    /* Clients have a state for builds that failed, too, but older ones wait on when they see it. */
+    if (creation != NULL)
+        answer_unbuilt(call->exchange, creation,
+                       creation->failure.code != 0 ? "error" : "building_snapshot");
+    return creation != NULL;
+}
+
+bool creation_remove(const struct api_call *call)
+{
+    struct creation *creation = find(call);
+
+    if (creation == NULL)
+        return false;
+    images_unwatch(creation->service->images, creation);
+    buildlog_end(creation->log);
+    answer_unbuilt(call->exchange, creation, "destroyed");
+    free_creation(creation);
+    return true;
+}
+
+void creations_done(struct service *service)
+{
+    list_each_safe (node, &service->creations)
+        free_creation(list_entry(node, struct creation, node));
+}
+
+/* ---- creating ---- */
 
 static void on_created(void *data, struct sandbox *sandbox, const struct err *err)
 {
     struct creation *creation = data;
 
-    if (err != NULL && err->code == ERR_UNSUPPORTED)
+    if (creation->is_told && err != NULL && err->code != ERR_NOT_FOUND) { /* else it was deleted */
+        fail(creation, 0, err->code, err->message);
+        return;
+    }
+    if (creation->is_told)
+        ; /* its client asks for the sandbox */
+    else if (err != NULL && err->code == ERR_UNSUPPORTED)
         call_fail(creation->exchange, 502, err->message); /* trying again would not help */
     else if (err != NULL)
         call_fail_err(creation->exchange, err);
@@ -47,8 +182,52 @@ static void on_created(void *data, struct sandbox *sandbox, const struct err *er
 
 static bool is_name_taken(const struct creation *creation)
 {
-    return service_find_named(creation->service, str_from(creation->details->name),
-                              creation->record.owner) != NULL;
+    const char *name = creation->details->name;
+
+    list_each (node, &creation->service->creations) {
+        const struct creation *other = list_entry(node, struct creation, node);
+
+        if (other != creation && other->failure.code == 0 && other->details != NULL &&
+            strcmp(other->record.owner, creation->record.owner) == 0 &&
+            strcmp(other->details->name, name) == 0)
+            return true;
+    }
+    return service_find_named(creation->service, str_from(name), creation->record.owner) != NULL;
+}
+
+static void on_step(void *data, size_t step, size_t steps, struct str text, bool is_cached)
+{
+    cleanup_buf struct buf line = BUF_INIT(STEP_BYTES);
+    const struct creation *creation = data;
+
+    if (buf_printf(&line, "step %zu/%zu%s: %.*s\n", step, steps, is_cached ? " (cached)" : "",
+                   STR_ARG(text)) == 0)
+        buildlog_add(creation->log, buf_view(&line));
+}
+
+static void on_output(void *data, enum room_stream stream, struct str bytes)
+{
+    const struct creation *creation = data;
+
+    (void)stream; /* in the order in which it came */
+    buildlog_add(creation->log, bytes);
+}
+
+/* It is kept for clients that were told to follow it. */
+static void end_log(struct creation *creation, const struct err *err)
+{
+    struct buildlog *log = creation->log;
+
+    creation->log = NULL;
+    if (!creation->is_told) {
+        buildlog_drop(log);
+        return;
+    }
+    if (err != NULL) {
+        buildlog_add(log, str_from(err->message));
+        buildlog_add(log, STR("\n"));
+    }
+    buildlog_end(log);
 }
 
 static void on_source(void *data, const struct err *err, struct str log, const char *image)
@@ -58,33 +237,37 @@ static void on_source(void *data, const struct err *err, struct str log, const c
     struct details *details = creation->details;
     struct err failed = ERR_INIT;
     const char *words;
+    int status = 0;
 
+    timer_stop(&creation->patience);
+    end_log(creation, err);
     if (err != NULL) {
-        if (buf_printf(&text, "%s%s%.*s", err->message, log.len > 0 ? "\n" : "", STR_ARG(log)) <
+        /* Who follows the log has its end already. */
+        if (creation->is_told ||
+            buf_printf(&text, "%s%s%.*s", err->message, log.len > 0 ? "\n" : "", STR_ARG(log)) <
                 0 ||
             buf_terminate(&text, &words) < 0)
             words = err->message;
-        call_fail(creation->exchange, err_http_status(err->code), words);
-        free_creation(creation);
+        fail(creation, err_http_status(err->code), err->code, words);
         return;
     }
     snprintf(creation->record.image, sizeof(creation->record.image), "%s", image);
     if (is_name_taken(creation)) { /* maybe while an image was built */
-        call_fail(creation->exchange, 409, "there is a sandbox of that name already");
-        free_creation(creation);
+        fail(creation, 409, ERR_ALREADY_EXISTS, "there is a sandbox of that name already");
         return;
     }
-    if (!sandboxes_check_quota(creation->service, creation->record.owner, creation->exchange)) {
-        free_creation(creation);
+    words = sandboxes_find_quota(creation->service, creation->record.owner, &status);
+    if (words != NULL) {
+        fail(creation, status, ERR_BUSY, words);
         return;
     }
+    list_remove(&creation->node); /* it is the sandbox now that is found */
     creation->details = NULL;
     if (service_create(creation->service, &creation->record,
                        &(struct service_extras){.details = details, .network = &creation->network},
                        &creation->use, &failed) < 0) {
         creation->details = details;
-        call_fail_err(creation->exchange, &failed);
-        free_creation(creation);
+        fail(creation, err_http_status(failed.code), failed.code, failed.message);
     }
 }
 
@@ -243,6 +426,8 @@ static struct creation *new_creation(const struct api_call *call)
     creation->service = call->service;
     creation->exchange = call->exchange;
     creation->use = (struct sandbox_use){.ready = on_created, .data = creation};
+    list_init(&creation->node);
+    timer_init(&creation->patience, call->service->config.loop, on_patience, creation);
     memcpy(creation->record.owner, call->owner, sizeof(call->owner));
     creation->record.created_s = loop_wall_ms(call->service->config.loop) / 1000;
     creation->record.active_s = creation->record.created_s;
@@ -252,6 +437,18 @@ static struct creation *new_creation(const struct api_call *call)
         return NULL;
     }
     return creation;
+}
+
+/* Or finds what is built. */
+static void build(const struct api_call *call, const struct json_value *object,
+                  struct creation *creation)
+{
+    creation->log = buildlog_new(call->service, creation->record.id, call->owner);
+    timer_start(&creation->patience, PATIENCE_MS);
+    source_find(
+        call, object,
+        &(struct images_events){
+            .done = on_source, .on_step = on_step, .on_output = on_output, .data = creation});
 }
 
 void daytona_create(const struct api_call *call)
@@ -275,7 +472,7 @@ void daytona_create(const struct api_call *call)
         call_fail(call->exchange, 409, "there is a sandbox of that name already");
     else if (sandboxes_check_quota(call->service, call->owner, call->exchange)) {
         take_resources(creation);
-        source_find(call, object, on_source, creation);
+        build(call, object, creation);
         return;
     }
     free_creation(creation);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/sandboxd/daytona/routes.h"
 
+#include "programs/sandboxd/daytona/buildlog.h"
 #include "programs/sandboxd/daytona/files.h"
 #include "programs/sandboxd/daytona/pty.h"
 #include "programs/sandboxd/daytona/sandboxes.h"
@@ -24,6 +25,8 @@ static const struct endpoint endpoints[] = {
     {HTTP_METHOD_POST,   "/api/sandbox/*/archive", ENDPOINT_KEY, DAYTONA_MAX_BODY_BYTES, daytona_archive},
     {HTTP_METHOD_POST,   "/api/sandbox/*/last-activity", ENDPOINT_KEY, DAYTONA_MAX_BODY_BYTES, daytona_note_activity},
     {HTTP_METHOD_GET,    "/api/sandbox/*/toolbox-proxy-url", ENDPOINT_KEY, 0, daytona_get_toolbox_url},
+    {HTTP_METHOD_GET,    "/api/sandbox/*/build-logs-url", ENDPOINT_KEY, 0, buildlog_get_url},
+    {HTTP_METHOD_GET,    "/api/sandbox/*/build-logs", ENDPOINT_KEY, 0, buildlog_get},
     {HTTP_METHOD_GET,    "/api/sandbox/*/signing-key", ENDPOINT_KEY, 0, signing_get},
     {HTTP_METHOD_POST,   "/api/sandbox/*/signing-key/rotate", ENDPOINT_KEY, DAYTONA_MAX_BODY_BYTES, signing_rotate},
     {HTTP_METHOD_POST,   "/toolbox/*/env", ENDPOINT_KEY, TOOLBOX_MAX_BODY_BYTES, toolbox_set_env},

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "isolate/cgroup.h"
+#include "programs/sandboxd/daytona/creation.h"
 #include "programs/sandboxd/details.h"
 #include "programs/sandboxd/forward.h"
 #include "programs/sandboxd/images.h"
@@ -93,7 +94,8 @@ static void put_network(struct json_writer *json, const struct iplist *network)
         json_put_str(json, STR("networkAllowList"), buf_view(&text));
 }
 
-void daytona_write_sandbox(struct json_writer *json, const struct sandbox *sandbox, const char *url)
+static void write_sandbox(struct json_writer *json, const struct sandbox *sandbox, const char *url,
+                          const char *state, const char *reason)
 {
     const struct sandboxstore_sandbox *record = &sandbox->record;
     const struct details *details = sandbox->details;
@@ -115,7 +117,9 @@ void daytona_write_sandbox(struct json_writer *json, const struct sandbox *sandb
     put_network(json, sandbox->network);
     json_put_str(json, STR("target"), STR("local"));
     put_resources(json, sandbox);
-    json_put_str(json, STR("state"), str_from(daytona_state_name(sandbox)));
+    json_put_str(json, STR("state"), str_from(state));
+    if (reason != NULL)
+        json_put_str_lossy(json, STR("errorReason"), str_from(reason));
     json_put_int(json, STR("autoStopInterval"), details != NULL ? details->auto_stop_minutes : 0);
     json_put_int(json, STR("autoArchiveInterval"),
                  details != NULL ? details->auto_archive_minutes : 0);
@@ -132,7 +136,13 @@ void daytona_write_sandbox(struct json_writer *json, const struct sandbox *sandb
     json_end_object(json);
 }
 
-void daytona_answer_sandbox(struct exchange *exchange, const struct sandbox *sandbox)
+void daytona_write_sandbox(struct json_writer *json, const struct sandbox *sandbox, const char *url)
+{
+    write_sandbox(json, sandbox, url, daytona_state_name(sandbox), NULL);
+}
+
+void daytona_answer_unbuilt(struct exchange *exchange, const struct sandbox *sandbox,
+                            const char *state, const char *reason)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     char url[DAYTONA_URL_BYTES];
@@ -140,11 +150,16 @@ void daytona_answer_sandbox(struct exchange *exchange, const struct sandbox *san
 
     daytona_base_url(sandbox->service, exchange_request(exchange), url);
     json_writer_init(&json, &out);
-    daytona_write_sandbox(&json, sandbox, url);
+    write_sandbox(&json, sandbox, url, state, reason);
     call_answer_written(exchange, 200, &json, &out);
 }
 
-static void answer_url(const struct api_call *call, const char *path)
+void daytona_answer_sandbox(struct exchange *exchange, const struct sandbox *sandbox)
+{
+    daytona_answer_unbuilt(exchange, sandbox, daytona_state_name(sandbox), NULL);
+}
+
+void daytona_answer_url(const struct api_call *call, const char *path)
 {
     cleanup_buf struct buf out = BUF_INIT(CALL_MAX_ANSWER_BYTES);
     char base[DAYTONA_URL_BYTES];
@@ -164,7 +179,9 @@ struct sandbox *daytona_find(const struct api_call *call)
 {
     struct sandbox *sandbox = service_find_named(call->service, call->ids[0], call->owner);
 
-    if (sandbox == NULL)
+    if (sandbox == NULL && creation_find(call) != NULL)
+        call_fail(call->exchange, 409, "the sandbox is not there: see its state");
+    else if (sandbox == NULL)
         call_fail(call->exchange, 404, "there is no such sandbox");
     return sandbox;
 }
@@ -173,16 +190,18 @@ struct sandbox *daytona_find(const struct api_call *call)
 
 void daytona_get(const struct api_call *call)
 {
-    const struct sandbox *sandbox = daytona_find(call);
+    const struct sandbox *sandbox = service_find_named(call->service, call->ids[0], call->owner);
 
     if (sandbox != NULL)
         daytona_answer_sandbox(call->exchange, sandbox);
+    else if (!creation_answer(call))
+        call_fail(call->exchange, 404, "there is no such sandbox");
 }
 
 void daytona_get_toolbox_url(const struct api_call *call)
 {
     if (daytona_find(call) != NULL)
-        answer_url(call, "/toolbox");
+        daytona_answer_url(call, "/toolbox");
 }
 
 /* ---- changing ---- */
@@ -247,9 +266,12 @@ void daytona_stop(const struct api_call *call)
 
 void daytona_remove(const struct api_call *call)
 {
-    struct sandbox *sandbox;
-    struct move *move = new_move(call, &sandbox);
+    struct sandbox *sandbox = service_find_named(call->service, call->ids[0], call->owner);
+    struct move *move;
 
+    if (sandbox == NULL && creation_remove(call))
+        return;
+    move = new_move(call, &sandbox);
     if (move != NULL)
         service_delete(sandbox, &move->use);
 }

@@ -34,6 +34,11 @@ const char *daytona_state_name(const struct sandbox *sandbox);
 void daytona_write_sandbox(struct json_writer *json, const struct sandbox *sandbox,
                            const char *url);
 void daytona_answer_sandbox(struct exchange *exchange, const struct sandbox *sandbox);
+/* One that is not there: what is known of it, with another state, and the reason or NULL. */
+void daytona_answer_unbuilt(struct exchange *exchange, const struct sandbox *sandbox,
+                            const char *state, const char *reason);
+/* {"url"} with this path of the service. */
+void daytona_answer_url(const struct api_call *call, const char *path);
 
 /* ---- endpoints ---- */
 

@@ -254,7 +254,8 @@ static void create(const struct api_call *call)
     else if (count_of(call->service, call->owner) >= SNAPSHOTS_MOST)
         call_fail(call->exchange, 403, "there are too many snapshots");
     else {
-        source_build(call, object, str_from(creation->record.from), on_built, creation);
+        source_build(call, object, str_from(creation->record.from),
+                     &(struct images_events){.done = on_built, .data = creation});
         return;
     }
     free(creation);

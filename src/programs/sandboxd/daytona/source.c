@@ -4,16 +4,15 @@
 #include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/daytona/snapshots.h"
 #include "programs/sandboxd/dockerfile.h"
-#include "programs/sandboxd/images.h"
 
 enum { STEPS_BYTES = 16 << 20, STEPS_DEPTH = 4 };
 
-static void fail(source_found *done, void *data, int code, const char *text)
+static void fail(const struct images_events *events, int code, const char *text)
 {
     struct err err = ERR_INIT;
 
     err_set(&err, code, "%s", text);
-    done(data, &err, STR_EMPTY, NULL);
+    events->done(events->data, &err, STR_EMPTY, NULL);
 }
 
 /* The contexts that a build names, as one; NULL if it names none. */
@@ -53,7 +52,7 @@ static int find_contexts(const struct api_call *call, const struct json_value *h
 }
 
 static void build(const struct api_call *call, struct str dockerfile,
-                  const struct json_value *hashes, source_found *done, void *data)
+                  const struct json_value *hashes, const struct images_events *events)
 {
     const struct json_limits limits = {STEPS_BYTES, STEPS_DEPTH};
     cleanup_arena struct arena arena = ARENA_INIT(2 * STEPS_BYTES);
@@ -72,22 +71,22 @@ static void build(const struct api_call *call, struct str dockerfile,
     if (r == 0)
         r = find_contexts(call, hashes, &context, &err);
     if (r < 0) {
-        done(data, &err, STR_EMPTY, NULL);
+        events->done(events->data, &err, STR_EMPTY, NULL);
         return;
     }
     wrong = images_check_steps(&arena, steps, context != NULL);
     if (wrong != NULL) {
         context_unref(context);
-        fail(done, data, ERR_INVALID_ARGUMENT, wrong);
+        fail(events, ERR_INVALID_ARGUMENT, wrong);
         return;
     }
     images_build(call->service->images,
                  &(struct images_request){.steps = steps, .owner = call->owner, .context = context},
-                 &(struct images_events){.done = done, .data = data});
+                 events);
 }
 
 void source_build(const struct api_call *call, const struct json_value *object,
-                  struct str image_name, source_found *done, void *data)
+                  struct str image_name, const struct images_events *events)
 {
     const struct json_value *info = json_get(object, STR("buildInfo"));
     const bool has_info = info != NULL && info->type != JSON_NULL;
@@ -95,39 +94,39 @@ void source_build(const struct api_call *call, const struct json_value *object,
     struct str text = STR_EMPTY;
 
     if (has_info == (image_name.len > 0)) {
-        fail(done, data, ERR_INVALID_ARGUMENT, "either imageName or buildInfo is needed");
+        fail(events, ERR_INVALID_ARGUMENT, "either imageName or buildInfo is needed");
     } else if (has_info) {
         if (info->type != JSON_OBJECT || !call_member_str(info, STR("dockerfileContent"), &text) ||
             text.len == 0)
-            fail(done, data, ERR_INVALID_ARGUMENT, "buildInfo: dockerfileContent must be a text");
+            fail(events, ERR_INVALID_ARGUMENT, "buildInfo: dockerfileContent must be a text");
         else
-            build(call, text, json_get(info, STR("contextHashes")), done, data);
+            build(call, text, json_get(info, STR("contextHashes")), events);
     } else if (str_find(image_name, STR("\n")) != SIZE_MAX ||
                buf_printf(&from, "FROM %.*s\n", STR_ARG(image_name)) < 0) {
-        fail(done, data, ERR_INVALID_ARGUMENT, "imageName must be the name of an image");
+        fail(events, ERR_INVALID_ARGUMENT, "imageName must be the name of an image");
     } else {
-        build(call, buf_view(&from), NULL, done, data);
+        build(call, buf_view(&from), NULL, events);
     }
 }
 
-void source_find(const struct api_call *call, const struct json_value *object, source_found *done,
-                 void *data)
+void source_find(const struct api_call *call, const struct json_value *object,
+                 const struct images_events *events)
 {
     const struct json_value *info = json_get(object, STR("buildInfo"));
     const struct snapshot *snapshot;
     struct str name = STR_EMPTY;
 
     if (!call_member_str(object, STR("snapshot"), &name)) {
-        fail(done, data, ERR_INVALID_ARGUMENT, "snapshot must be a text");
+        fail(events, ERR_INVALID_ARGUMENT, "snapshot must be a text");
     } else if (name.len > 0) {
         snapshot = snapshots_find(call->service, name, call->owner);
         if (snapshot == NULL)
-            fail(done, data, ERR_NOT_FOUND, "there is no snapshot of that name");
+            fail(events, ERR_NOT_FOUND, "there is no snapshot of that name");
         else
-            done(data, NULL, STR_EMPTY, snapshot->record.image);
+            events->done(events->data, NULL, STR_EMPTY, snapshot->record.image);
     } else if (info != NULL && info->type != JSON_NULL) {
-        source_build(call, object, STR_EMPTY, done, data);
+        source_build(call, object, STR_EMPTY, events);
     } else {
-        done(data, NULL, STR_EMPTY, "");
+        events->done(events->data, NULL, STR_EMPTY, "");
     }
 }
