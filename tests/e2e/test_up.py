@@ -169,6 +169,8 @@ class SeveralFolders(unittest.TestCase):
     def test_other_folders_that_cannot_be_served_are_refused_before_anything_starts(self):
         for flags, words in ((("--ro", "missing"), "cannot use the folder"), (("--rw", "nothing/"), "cannot use"),
                              (("--read-only", "--rw", "beta"), "--rw has no effect with --read-only"),
+                             (("--read-only", "--shell-domain", "a.test"), "--shell-domain has no effect with --read-only"),
+                             (("--shell-domain", "http://a.test"), "only its host is needed"),
                              (["--ro=beta"] * 32, "at most 32 folders")):
             result = self.run_it("up", "alpha", *flags)
             self.assertEqual((result.returncode, result.stdout), (1, ""), flags)

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/domainlist.h"
 #include "base/printable.h"
 #include "base/rand.h"
 #include "base/secret.h"
@@ -26,7 +27,7 @@
 
 enum {
     KEY_CHARS = 40,
-    MAX_WORDS = 24 + 2 * SHARED_MAX_FOLDERS,
+    MAX_WORDS = 24 + 2 * SHARED_MAX_FOLDERS + 2 * DOMAINLIST_MAX,
     LINE_BYTES = 4096,
     EXIT_FAILED = 1,
 };
@@ -49,6 +50,7 @@ const struct option up_options[UP_OPTIONS] = {
     [UP_OPTION_READ_ONLY] = {.name = "read-only",
                              .help = "offer no tools that change files or run commands; without "
                                      "this, each of their calls is asked about on the page"},
+    [UP_OPTION_SHELL_DOMAIN] = {SHARED_SHELL_DOMAIN},
     [UP_OPTION_STATE_DIR] = {.name = "state-dir",
                              .type = OPTION_DIR,
                              .help = "directory of keys, logins and the audit log (default: "
@@ -302,6 +304,9 @@ static pid_t start_daemon(const struct option_values *values, const struct uppla
     }
     add_others(options_list(values, UP_OPTION_RW), "--rw", words, &count);
     add_others(options_list(values, UP_OPTION_RO), "--ro", words, &count);
+    /* The variable is the daemon's, too. */
+    if (options_source(values, UP_OPTION_SHELL_DOMAIN) == OPTION_FLAG)
+        add_others(options_list(values, UP_OPTION_SHELL_DOMAIN), "--shell-domain", words, &count);
     return start_child(CONNECT_PROGRAM, words, -1);
 }
 

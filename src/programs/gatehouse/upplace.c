@@ -167,7 +167,7 @@ static int check_others(const struct option_values *values, struct err *err)
     const struct option_list lists[] = {options_list(values, UP_OPTION_RW),
                                         options_list(values, UP_OPTION_RO)};
     char path[PATH_MAX];
-    int r = 0;
+    int r;
 
     if (lists[0].count > 0 && options_is_on(values, UP_OPTION_READ_ONLY))
         return err_set(err, ERR_INVALID_OPTION,
@@ -175,6 +175,12 @@ static int check_others(const struct option_values *values, struct err *err)
     if (lists[0].count + lists[1].count >= SHARED_MAX_FOLDERS)
         return err_set(err, ERR_INVALID_OPTION, "at most %d folders can be served",
                        SHARED_MAX_FOLDERS);
+    if (options_source(values, UP_OPTION_SHELL_DOMAIN) == OPTION_FLAG &&
+        options_is_on(values, UP_OPTION_READ_ONLY))
+        return err_set(err, ERR_INVALID_OPTION,
+                       "--shell-domain has no effect with --read-only, which offers no commands: "
+                       "omit one of them");
+    r = shared_check_domains(values, UP_OPTION_SHELL_DOMAIN, "shell-domain", err);
     for (size_t i = 0; i < array_size(lists); i++)
         for (size_t k = 0; k < lists[i].count && r == 0; k++)
             r = find_folder(lists[i].items[k], path, err);
