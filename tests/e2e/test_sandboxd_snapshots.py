@@ -139,7 +139,7 @@ class Snapshots(Scene):
         for known in (path, "/sandbox/long"):
             status, _, building = self.api("GET", known)
             self.assertEqual((status, building["id"], building["state"]), (200, record["id"], "building_snapshot"))
-        self.assertEqual(self.api("POST", path + "/start")[0], 409)
+        self.assertRegex(self.api("POST", path + "/start")[2]["message"], "being built")
         self.assertEqual(self.api("POST", "/sandbox", {"name": "long"})[0], 409)
         status, _, answer = self.api("GET", path + "/build-logs-url")
         self.assertEqual((status, answer), (200, {"url": f"{self.service.url}/api{path}/build-logs"}))

@@ -180,7 +180,8 @@ struct sandbox *daytona_find(const struct api_call *call)
     struct sandbox *sandbox = service_find_named(call->service, call->ids[0], call->owner);
 
     if (sandbox == NULL && creation_find(call) != NULL)
-        call_fail(call->exchange, 409, "the sandbox is not there: see its state");
+        call_fail(call->exchange, 409,
+                  "the sandbox is not there: it is being built, or that failed; see its state");
     else if (sandbox == NULL)
         call_fail(call->exchange, 404, "there is no such sandbox");
     return sandbox;
