@@ -279,7 +279,9 @@ static void two_values_of_one_argument_are_refused(void **state)
                    "filePath: given twice with different values, also as path");
 }
 
-TEST_MAIN(cmocka_unit_test(a_list_may_stand_for_several_arguments),
+TEST_MAIN(cmocka_unit_test(what_is_left_out_may_be_assumed),
+          cmocka_unit_test(what_makes_no_difference_is_dropped),
+          cmocka_unit_test(a_list_may_stand_for_several_arguments),
           cmocka_unit_test(a_boolean_may_stand_for_a_value),
           cmocka_unit_test(members_may_stand_beside_their_object),
           cmocka_unit_test(a_text_may_stand_for_an_element),
