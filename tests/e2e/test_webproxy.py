@@ -109,7 +109,7 @@ class Reach(Proxy):
         got = self.ask(tunnel(PEER), rf"GET http://{PEER}/x?y HTTP/1.1\r\nProxy-Connection: keep-alive\r\nA: b\r\n\r\n",
                        tunnel(OTHER), tunnel(PEER, 22), rf"GET http://{OTHER}/ HTTP/1.0\r\n\r\n", domains=(PEER,))
         self.assertEqual(got[0], f"HTTP/1.1 200 Connection established||::ffff:{PEER}|helloend|")
-        self.assertEqual(got[1], f"::ffff:{PEER}|GET /x?y HTTP/1.1|A: b|Connection: close||end|")
+        self.assertEqual(got[1], f"::ffff:{PEER}|GET /x?y HTTP/1.1|Host: {PEER}|A: b|Connection: close||end|")
         for line in got[2:]:
             self.assertIn("HTTP/1.1 403 Host not allowed by Gatehouse|", line)
         self.assertIn(f"may not reach {OTHER}, port 443. The user can allow", got[2])

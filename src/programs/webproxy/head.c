@@ -63,11 +63,14 @@ int webproxy_read_head(struct str head, struct webproxy_request *out_request)
     return r;
 }
 
-/* Those between this program and the next one; a server learns nothing of a proxy. */
-static bool is_between(struct str line)
+/*
+ * Those between this program and the next one, since a server learns nothing of a proxy; and the
+ * host, which may be another one than that of the address.
+ */
+static bool is_dropped(struct str line)
 {
     static const char *const names[] = {
-        "connection:", "proxy-connection:", "proxy-authorization:", "keep-alive:"};
+        "connection:", "proxy-connection:", "proxy-authorization:", "keep-alive:", "host:"};
 
     for (size_t i = 0; i < array_size(names); i++) {
         struct str name = str_from(names[i]);
@@ -78,19 +81,32 @@ static bool is_between(struct str line)
     return false;
 }
 
+/* Only the host that was checked: a server with many names answers for the one it is told. */
+static int write_host(const struct webproxy_request *request, struct buf *out)
+{
+    bool is_v6 = str_find(request->host, STR(":")) != SIZE_MAX;
+    int r = buf_printf(out, is_v6 ? "Host: [%.*s]" : "Host: %.*s", STR_ARG(request->host));
+
+    if (r == 0 && request->port != PORT_HTTP)
+        r = buf_printf(out, ":%u", request->port);
+    return r == 0 ? buf_append_str(out, STR("\r\n")) : r;
+}
+
 int webproxy_write_head(const struct webproxy_request *request, struct buf *out)
 {
     struct str rest = request->headers;
     int r =
         buf_printf(out, "%.*s %.*s HTTP/1.1\r\n", STR_ARG(request->method), STR_ARG(request->path));
 
+    if (r == 0)
+        r = write_host(request, out);
     while (r == 0 && rest.len > 0) {
         size_t end = str_find(rest, STR("\r\n"));
         struct str line = str_slice(rest, 0, end);
 
-        if (!is_between(line))
+        if (!is_dropped(line))
             r = buf_append_str(out, line);
-        if (r == 0 && !is_between(line))
+        if (r == 0 && !is_dropped(line))
             r = buf_append_str(out, STR("\r\n"));
         rest = end == SIZE_MAX ? STR_EMPTY : str_slice(rest, end + 2, SIZE_MAX);
     }

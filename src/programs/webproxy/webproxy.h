@@ -35,7 +35,10 @@ struct webproxy_request {
  */
 int webproxy_read_head(struct str head, struct webproxy_request *out_request);
 
-/* The head as a server gets it: no words for proxies, and the connection ends with the answer. */
+/*
+ * The head as a server gets it: no words for proxies, the host of the address whatever the headers
+ * name, and the connection ends with the answer.
+ */
 int webproxy_write_head(const struct webproxy_request *request, struct buf *out);
 
 #endif

@@ -51,14 +51,25 @@ static void a_request_is_passed_on_without_words_for_proxies(void **state)
 {
     (void)state;
     assert_written("GET http://example.com HTTP/1.1\r\n\r\n", "example.com", 80,
-                   "GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+                   "GET / HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n");
     assert_written(
         "POST HTTP://Example.com:8080/a?b=http://c HTTP/1.1\r\nHost: example.com:8080\r\n"
         "Proxy-Connection: keep-alive\r\nCONNECTION: keep-alive\r\n"
         "Proxy-Authorization: Basic x\r\nContent-Length: 1\r\n\r\n",
         "Example.com", 8080,
-        "POST /a?b=http://c HTTP/1.1\r\nHost: example.com:8080\r\nContent-Length: 1\r\n"
+        "POST /a?b=http://c HTTP/1.1\r\nHost: Example.com:8080\r\nContent-Length: 1\r\n"
         "Connection: close\r\n\r\n");
+}
+
+static void a_server_learns_the_host_that_was_checked(void **state)
+{
+    (void)state;
+    assert_written("GET http://good.test/ HTTP/1.1\r\nA: b\r\nHost: evil.test\r\n"
+                   "HOST:evil.test:81\r\n\r\n",
+                   "good.test", 80,
+                   "GET / HTTP/1.1\r\nHost: good.test\r\nA: b\r\nConnection: close\r\n\r\n");
+    assert_written("GET http://[2001:db8::7]:81/ HTTP/1.1\r\n\r\n", "2001:db8::7", 81,
+                   "GET / HTTP/1.1\r\nHost: [2001:db8::7]:81\r\nConnection: close\r\n\r\n");
 }
 
 static void what_is_no_request_to_a_proxy_is_refused(void **state)
@@ -80,4 +91,5 @@ static void what_is_no_request_to_a_proxy_is_refused(void **state)
 
 TEST_MAIN(cmocka_unit_test(a_tunnel_leads_to_host_and_port),
           cmocka_unit_test(a_request_is_passed_on_without_words_for_proxies),
+          cmocka_unit_test(a_server_learns_the_host_that_was_checked),
           cmocka_unit_test(what_is_no_request_to_a_proxy_is_refused))
