@@ -2,6 +2,8 @@
 /* Heads of requests to the web proxy: read, and written as a server gets them. */
 #include "programs/webproxy/webproxy.h"
 
+#include <string.h>
+
 enum { PORT_HTTP = 80, HTTP_BAD = 400, HTTP_NOT_IMPLEMENTED = 501 };
 
 static bool is_token(struct str text)
@@ -18,6 +20,48 @@ static bool is_printable(struct str text)
         if (text.ptr[i] <= ' ' || text.ptr[i] == 0x7f)
             return false;
     return text.len > 0;
+}
+
+/* What HTTP allows in the name of a header. */
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+static bool is_value_char(char c)
+{
+    return c == '\t' || ((unsigned char)c >= ' ' && c != 0x7f);
+}
+
+/* Servers read other lines in different ways: as more headers than one, or as part of another. */
+static bool is_header(struct str line)
+{
+    size_t colon = str_find(line, STR(":"));
+
+    if (colon == SIZE_MAX || colon == 0)
+        return false;
+    for (size_t i = 0; i < line.len; i++)
+        if (!(i < colon ? is_name_char : is_value_char)(line.ptr[i]))
+            return false;
+    return true;
+}
+
+static struct str take_line(struct str *lines)
+{
+    size_t end = str_find(*lines, STR("\r\n"));
+    struct str line = str_slice(*lines, 0, end);
+
+    *lines = end == SIZE_MAX ? STR_EMPTY : str_slice(*lines, end + 2, SIZE_MAX);
+    return line;
+}
+
+static bool are_headers(struct str lines)
+{
+    while (lines.len > 0)
+        if (!is_header(take_line(&lines)))
+            return false;
+    return true;
 }
 
 /* Without what a proxy has no business with: a user, a fragment. */
@@ -53,6 +97,8 @@ int webproxy_read_head(struct str head, struct webproxy_request *out_request)
         !is_printable(target) || !str_starts_with(version, STR("HTTP/1.")))
         return HTTP_BAD;
     request.headers = str_slice(head, line_end + 2, head.len - line_end - 4);
+    if (!are_headers(request.headers))
+        return HTTP_BAD;
     request.is_tunnel = str_eq(request.method, STR("CONNECT"));
     if (request.is_tunnel)
         r = domainlist_split(target, 0, &request.host, &request.port) ? 0 : HTTP_BAD;
@@ -70,7 +116,8 @@ int webproxy_read_head(struct str head, struct webproxy_request *out_request)
 static bool is_dropped(struct str line)
 {
     static const char *const names[] = {
-        "connection:", "proxy-connection:", "proxy-authorization:", "keep-alive:", "host:"};
+        "connection:", "proxy-connection:", "proxy-authorization:", "keep-alive:",
+        "host:",       "upgrade:",          "http2-settings:",      "te:"};
 
     for (size_t i = 0; i < array_size(names); i++) {
         struct str name = str_from(names[i]);
@@ -101,14 +148,12 @@ int webproxy_write_head(const struct webproxy_request *request, struct buf *out)
     if (r == 0)
         r = write_host(request, out);
     while (r == 0 && rest.len > 0) {
-        size_t end = str_find(rest, STR("\r\n"));
-        struct str line = str_slice(rest, 0, end);
+        struct str line = take_line(&rest);
 
         if (!is_dropped(line))
             r = buf_append_str(out, line);
         if (r == 0 && !is_dropped(line))
             r = buf_append_str(out, STR("\r\n"));
-        rest = end == SIZE_MAX ? STR_EMPTY : str_slice(rest, end + 2, SIZE_MAX);
     }
     return r == 0 ? buf_append_str(out, STR("Connection: close\r\n\r\n")) : r;
 }

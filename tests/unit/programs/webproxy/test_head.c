@@ -89,7 +89,51 @@ static void what_is_no_request_to_a_proxy_is_refused(void **state)
     assert_status("", 400);
 }
 
+/* What a server may read as other headers than those that were looked at here. */
+static void unclear_headers_are_refused(void **state)
+{
+    static const char *const unclear[] = {
+        "A: b\nHost: evil.test\r\n",
+        "A: b\rHost: evil.test\r\n",
+        "Host : evil.test\r\n",
+        "A: b\r\n Host: evil.test\r\n",
+        " Host: evil.test\r\n",
+        "A: b\r\n\tc\r\n",
+        "Host\r\n",
+        ": b\r\n",
+        "A\x0b: b\r\n",
+        "A: b\x7f\r\n",
+    };
+    struct webproxy_request request;
+    char head[128];
+
+    (void)state;
+    for (size_t i = 0; i < array_size(unclear); i++) {
+        snprintf(head, sizeof(head), "GET http://good.test/ HTTP/1.1\r\n%s\r\n", unclear[i]);
+        assert_status(head, 400);
+    }
+    assert_int_equal(
+        webproxy_read_head(STR("GET http://good.test/ HTTP/1.1\r\nA: b\0c\r\n\r\n"), &request),
+        400);
+    assert_written("GET http://good.test/ HTTP/1.1\r\nx-A_1.~:\tb \xc3\xa4: c\r\nB:\r\n\r\n",
+                   "good.test", 80,
+                   "GET / HTTP/1.1\r\nHost: good.test\r\nx-A_1.~:\tb \xc3\xa4: c\r\nB:\r\n"
+                   "Connection: close\r\n\r\n");
+}
+
+/* In another protocol, further requests would go by unread. */
+static void a_link_stays_with_its_protocol(void **state)
+{
+    (void)state;
+    assert_written("GET http://good.test/ HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+                   "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\nTE: trailers\r\n\r\n",
+                   "good.test", 80,
+                   "GET / HTTP/1.1\r\nHost: good.test\r\nConnection: close\r\n\r\n");
+}
+
 TEST_MAIN(cmocka_unit_test(a_tunnel_leads_to_host_and_port),
           cmocka_unit_test(a_request_is_passed_on_without_words_for_proxies),
           cmocka_unit_test(a_server_learns_the_host_that_was_checked),
+          cmocka_unit_test(unclear_headers_are_refused),
+          cmocka_unit_test(a_link_stays_with_its_protocol),
           cmocka_unit_test(what_is_no_request_to_a_proxy_is_refused))
