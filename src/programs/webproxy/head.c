@@ -75,8 +75,9 @@ static int read_url(struct str url, struct webproxy_request *request)
     if (url.len < scheme.len || !str_eq_nocase(str_slice(url, 0, scheme.len), scheme))
         return HTTP_NOT_IMPLEMENTED;
     url = str_slice(url, scheme.len, SIZE_MAX);
-    end = str_find(url, STR("/"));
-    request->path = end == SIZE_MAX ? STR("/") : str_slice(url, end, SIZE_MAX);
+    for (end = 0; end < url.len && url.ptr[end] != '/' && url.ptr[end] != '?'; end++)
+        ;
+    request->path = str_slice(url, end, SIZE_MAX);
     return domainlist_split(str_slice(url, 0, end), PORT_HTTP, &request->host, &request->port)
                ? 0
                : HTTP_BAD;
@@ -94,7 +95,10 @@ int webproxy_read_head(struct str head, struct webproxy_request *out_request)
     if (line_end == SIZE_MAX || !str_ends_with(head, STR("\r\n\r\n")) ||
         !str_cut(&line, ' ', &request.method) || !str_cut(&line, ' ', &target) ||
         !str_cut(&line, ' ', &version) || line.len > 0 || !is_token(request.method) ||
-        !is_printable(target) || !str_starts_with(version, STR("HTTP/1.")))
+        !is_printable(target))
+        return HTTP_BAD;
+    request.is_old = str_eq(version, STR("HTTP/1.0"));
+    if (!request.is_old && !str_eq(version, STR("HTTP/1.1")))
         return HTTP_BAD;
     request.headers = str_slice(head, line_end + 2, head.len - line_end - 4);
     if (!are_headers(request.headers))
@@ -142,8 +146,9 @@ static int write_host(const struct webproxy_request *request, struct buf *out)
 int webproxy_write_head(const struct webproxy_request *request, struct buf *out)
 {
     struct str rest = request->headers;
-    int r =
-        buf_printf(out, "%.*s %.*s HTTP/1.1\r\n", STR_ARG(request->method), STR_ARG(request->path));
+    bool has_root = str_starts_with(request->path, STR("/"));
+    int r = buf_printf(out, "%.*s %s%.*s HTTP/1.%d\r\n", STR_ARG(request->method),
+                       has_root ? "" : "/", STR_ARG(request->path), request->is_old ? 0 : 1);
 
     if (r == 0)
         r = write_host(request, out);

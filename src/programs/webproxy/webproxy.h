@@ -22,10 +22,11 @@ void webproxy_link_start(int fd, const struct domainlist *hosts);
 /* What a program asks for; the texts are in the head. */
 struct webproxy_request {
     bool is_tunnel; /* CONNECT */
+    bool is_old;    /* HTTP/1.0 */
     struct str method;
     struct str host;
     uint16_t port;
-    struct str path;    /* of a request that is passed on */
+    struct str path;    /* of a request that is passed on; its "/" may be missing */
     struct str headers; /* each with its line end; without the empty line */
 };
 

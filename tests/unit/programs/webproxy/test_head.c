@@ -72,6 +72,24 @@ static void a_server_learns_the_host_that_was_checked(void **state)
                    "GET / HTTP/1.1\r\nHost: [2001:db8::7]:81\r\nConnection: close\r\n\r\n");
 }
 
+/* Its client may not understand what newer ones do, like answers in chunks. */
+static void an_old_request_stays_old(void **state)
+{
+    (void)state;
+    assert_written("GET http://good.test/ HTTP/1.0\r\n\r\n", "good.test", 80,
+                   "GET / HTTP/1.0\r\nHost: good.test\r\nConnection: close\r\n\r\n");
+}
+
+static void an_address_may_have_no_path(void **state)
+{
+    (void)state;
+    assert_written("GET http://good.test?a/b HTTP/1.1\r\n\r\n", "good.test", 80,
+                   "GET /?a/b HTTP/1.1\r\nHost: good.test\r\nConnection: close\r\n\r\n");
+    assert_written(
+        "GET http://good.test:8080?a@evil.test/ HTTP/1.1\r\n\r\n", "good.test", 8080,
+        "GET /?a@evil.test/ HTTP/1.1\r\nHost: good.test:8080\r\nConnection: close\r\n\r\n");
+}
+
 static void what_is_no_request_to_a_proxy_is_refused(void **state)
 {
     (void)state;
@@ -80,6 +98,8 @@ static void what_is_no_request_to_a_proxy_is_refused(void **state)
     assert_status("GET http://example.com/\r\n\r\n", 400);
     assert_status("GET http://example.com/ HTTP/1.1 x\r\n\r\n", 400);
     assert_status("GET  http://example.com/ HTTP/1.1\r\n\r\n", 400);
+    assert_status("GET http://example.com/ HTTP/1.\r\n\r\n", 400);
+    assert_status("GET http://example.com/ HTTP/1.10\r\n\r\n", 400);
     assert_status("get http://example.com/ HTTP/1.1\r\n\r\n", 400);
     assert_status("GET http://exa\tmple.com/ HTTP/1.1\r\n\r\n", 400);
     assert_status("GET http://user@example.com/ HTTP/1.1\r\n\r\n", 400);
@@ -136,4 +156,5 @@ TEST_MAIN(cmocka_unit_test(a_tunnel_leads_to_host_and_port),
           cmocka_unit_test(a_server_learns_the_host_that_was_checked),
           cmocka_unit_test(unclear_headers_are_refused),
           cmocka_unit_test(a_link_stays_with_its_protocol),
+          cmocka_unit_test(an_old_request_stays_old), cmocka_unit_test(an_address_may_have_no_path),
           cmocka_unit_test(what_is_no_request_to_a_proxy_is_refused))
