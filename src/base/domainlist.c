@@ -103,7 +103,8 @@ int domainlist_add(struct domainlist *list, struct str text, struct err *err)
     }
     if (!domainlist_split(rest, PORT_HTTPS, &host, &entry.port))
         return refuse(text, "is no host, like example.com, *.example.com or example.com:8443", err);
-    if (str_find(rest, STR(":")) == SIZE_MAX)
+    /* The colons of an address in brackets are its own. */
+    if (str_find(rest, STR(":")) == SIZE_MAX || str_ends_with(rest, STR("]")))
         entry.port = 0;
     host = without_dot(host);
     if (host.len == 0 || host.ptr[0] == '.')

@@ -59,6 +59,12 @@ static void ports_are_those_of_the_web_unless_one_is_named(void **state)
     assert_true(allows(&list, "two.example", 8443));
     assert_false(allows(&list, "two.example", 443));
     assert_true(allows(&list, "three.example", 9000));
+    add(&list, "[2001:db8::7]");
+    add(&list, "[2001:db8::8]:8443");
+    assert_true(allows(&list, "2001:db8::7", 80) && allows(&list, "2001:db8::7", 443));
+    assert_false(allows(&list, "2001:db8::7", 8443));
+    assert_true(allows(&list, "2001:db8::8", 8443));
+    assert_false(allows(&list, "2001:db8::8", 443) || allows(&list, "2001:db8::8", 80));
 }
 
 static void what_is_no_host_is_refused(void **state)
