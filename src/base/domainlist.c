@@ -107,7 +107,8 @@ int domainlist_add(struct domainlist *list, struct str text, struct err *err)
     if (str_find(rest, STR(":")) == SIZE_MAX || str_ends_with(rest, STR("]")))
         entry.port = 0;
     host = without_dot(host);
-    if (host.len == 0 || host.ptr[0] == '.')
+    /* Nor may it be taken for an option where it is a word of a command line. */
+    if (host.len == 0 || host.ptr[0] == '.' || host.ptr[0] == '-')
         return refuse(text, "is no host, like example.com", err);
     for (size_t i = 0; i < host.len; i++)
         entry.host[i] = lower(host.ptr[i]);

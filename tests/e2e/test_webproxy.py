@@ -202,7 +202,7 @@ class Life(Proxy):
     def test_what_has_no_effect_is_refused(self):
         for words, told in ((("--net", "host", "true"), "--domain has no effect with --net host"),
                             (("--domain", "http://good.test/", "true"), "only its host is needed"),
-                            (("--domain", "a b", "true"), "is no host")):
+                            (("--domain", "a b", "true"), "is no host"), (("--domain=--help", "true"), "is no host")):
             self.assertIn(told, self.sandbox(*words, status=125))
 
     def test_nothing_is_left_of_it(self):

@@ -75,7 +75,8 @@ static void what_is_no_host_is_refused(void **state)
                                         "a:0",        "a:65536", "a:x",
                                         "a:",         "*:",      "*:0",
                                         "user@host",  "[::1",    "[::1]x",
-                                        "[example]",  "a:1:2",   "ex\nample",
+                                        "[example]",  "--help",  "-a.com",
+                                        "*.-a.com",   "a:1:2",   "ex\nample",
                                         "\xc3\xa4.de"};
     struct domainlist list = {.count = 0};
     char longest[2 * DOMAINLIST_HOST_BYTES];
