@@ -245,6 +245,28 @@ class Agents(Proxy):
         server.end()
         self.wait_proxies(0)
 
+    @unittest.skipUnless(can_reach(PEER), "no network can be made here")
+    def test_connections_end_with_their_sandbox(self):
+        work = r"""
+import socket
+links = []
+for _ in range(20):
+    links.append(socket.create_connection(("127.0.0.1", 7653), timeout=300))
+    links[-1].sendall(b"CONNECT %s:8443 HTTP/1.1\r\n\r\n")
+    text = b""
+    while not text.endswith(b"endless\n"):
+        text += links[-1].recv(100)
+print(len(links))
+""" % PEER
+        server = self.begin("--shell-domain", f"{PEER}:8443,{self.own}")
+        self.assertEqual(self.answer(server, f"python3 -c '{work}'")["stdout"], "20\n")
+        (proxy,) = self.wait_proxies(1)
+        # Although the server never ends them: each has a thread.
+        deadline = time.monotonic() + PATIENCE
+        while "\nThreads:\t1\n" not in (text := pathlib.Path(f"/proc/{proxy}/status").read_text()):
+            self.assertLess(time.monotonic(), deadline, text)
+            time.sleep(0.02)
+
     def test_an_agent_is_told_why(self):
         server = self.begin("--shell-domain", "good.test,other.test")
         answer = self.answer(server, "echo 'curl: (56) CONNECT tunnel failed, response 403' >&2; exit 56")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Servers in a network that with_network has made: see there. On the ports of TCP below each connection gets
 the address that it came to, then what it sends, then "end"; on port 53 of UDP what was sent comes back, and of
-TCP is a name server that knows one address for all names.
+TCP is a name server that knows one address for all names. Port 8443 of TCP never ends a connection.
 
     peer.py FIFO: writes its process, waits for the interface, and writes again when it serves."""
 import os
@@ -14,6 +14,7 @@ import threading
 import time
 
 TCP_PORTS = (80, 443, 8080)
+ENDLESS_PORT = 8443
 NAMES_PORT = 53
 ADDRESSES = ("203.0.113.7/24", "203.0.113.8/24", "2001:db8::7/64")
 
@@ -24,6 +25,12 @@ class Echo(socketserver.BaseRequestHandler):
         while piece := self.request.recv(1 << 16):
             self.request.sendall(piece)
         self.request.sendall(b"end\n")
+
+
+class Endless(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.sendall(b"endless\n")
+        threading.Event().wait()
 
 
 class Names(socketserver.StreamRequestHandler):
@@ -67,7 +74,7 @@ def main():
         ip("address", "add", address, "dev", "inside0", *(["nodad"] if ":" in address else []))
     ip("link", "set", "inside0", "up")
     threading.Thread(target=answer_datagrams, daemon=True).start()
-    servers = [Server(("::", port), Echo) for port in TCP_PORTS] + [Server(("::", NAMES_PORT), Names)]
+    servers = [Server(("::", port), Echo) for port in TCP_PORTS] + [Server(("::", NAMES_PORT), Names), Server(("::", ENDLESS_PORT), Endless)]
     for server in servers[1:]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
     with open(sys.argv[1], "w", encoding="ascii") as told:

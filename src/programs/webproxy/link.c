@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hostrange.h"
 #include "isolate/pump.h"
 
@@ -23,7 +24,8 @@ enum {
     HEAD_MS = 30 * 1000,
     CONNECT_MS = 10 * 1000,
     SEND_MS = 30 * 1000,
-    MAX_TRIES = 4, /* addresses of a host */
+    LAST_MS = 30 * 1000, /* for what a sandbox has sent before its end */
+    MAX_TRIES = 4,       /* addresses of a host */
     IP_BYTES = 16,
     ANSWER_BYTES = 1024,
     STACK_BYTES = 256 << 10, /* resolving a name takes some */
@@ -34,6 +36,7 @@ enum {
 
 struct link {
     int fd;
+    struct webproxy_box *box;
     const struct domainlist *hosts;
     size_t len;
     char head[WEBPROXY_HEAD_BYTES]; /* and what came behind it */
@@ -203,9 +206,32 @@ static size_t read_head(struct link *link)
     }
 }
 
+/* Waits for the sockets, and for the sandbox's end. False when there is nothing to wait for. */
+static bool wait_for_any(const struct link *link, struct pollfd waits[PUMP_ENDS],
+                         int64_t *deadline_ms)
+{
+    struct pollfd all[PUMP_ENDS + 1];
+    int64_t left_ms = -1;
+
+    if (*deadline_ms >= 0) {
+        left_ms = *deadline_ms - clock_monotonic_ms(&clock_system);
+        if (left_ms <= 0)
+            return false;
+    }
+    memcpy(all, waits, PUMP_ENDS * sizeof(*waits));
+    all[PUMP_ENDS] = (struct pollfd){.fd = left_ms < 0 ? link->box->first : -1, .events = POLLIN};
+    if (poll(all, PUMP_ENDS + 1, (int)left_ms) < 0)
+        return errno == EINTR;
+    memcpy(waits, all, PUMP_ENDS * sizeof(*waits));
+    if (all[PUMP_ENDS].revents != 0)
+        *deadline_ms = clock_monotonic_ms(&clock_system) + LAST_MS;
+    return true;
+}
+
 static void pass_on(struct link *link, int server)
 {
     struct pump pump;
+    int64_t deadline_ms = -1; /* none before the sandbox has ended */
     bool is_sound = true;
 
     if (!pump_open(&pump, link->fd, server)) {
@@ -213,11 +239,11 @@ static void pass_on(struct link *link, int server)
         return;
     }
     link->fd = -1;
-    while (is_sound && !pump_is_over(&pump)) {
+    while (is_sound && !pump_is_over(&pump) && (deadline_ms < 0 || !pump.halves[0].is_shut)) {
         struct pollfd waits[PUMP_ENDS];
 
         pump_waits(&pump, waits);
-        if (poll(waits, PUMP_ENDS, -1) < 0 && errno != EINTR)
+        if (!wait_for_any(link, waits, &deadline_ms))
             break;
         is_sound = pump_work(&pump, waits);
     }
@@ -259,12 +285,13 @@ static void *live(void *data)
     serve(link);
     if (link->fd >= 0)
         close(link->fd);
+    webproxy_box_unref(link->box);
     free(link);
     atomic_fetch_sub(&link_count, 1);
     return NULL;
 }
 
-void webproxy_link_start(int fd, const struct domainlist *hosts)
+void webproxy_link_start(int fd, struct webproxy_box *box, const struct domainlist *hosts)
 {
     struct link *link = NULL;
     pthread_attr_t attributes;
@@ -275,6 +302,7 @@ void webproxy_link_start(int fd, const struct domainlist *hosts)
         link = calloc(1, sizeof(*link));
     if (link != NULL && pthread_attr_init(&attributes) == 0) {
         link->fd = fd;
+        link->box = webproxy_box_ref(box);
         link->hosts = hosts;
         (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
         (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -285,6 +313,8 @@ void webproxy_link_start(int fd, const struct domainlist *hosts)
         return;
     refuse(fd, HTTP_BUSY, "Too many connections", "Too many connections at a time.\n");
     close(fd);
+    if (link != NULL)
+        webproxy_box_unref(link->box);
     free(link);
     atomic_fetch_sub(&link_count, 1);
 }

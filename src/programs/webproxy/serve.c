@@ -15,7 +15,7 @@ enum { MAX_BOXES = 128 };
 
 struct served {
     int listener; /* -1: free */
-    int first;    /* readable when the sandbox has ended */
+    struct webproxy_box *box;
 };
 
 struct server {
@@ -31,10 +31,40 @@ static bool is_listening(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &len) == 0 && value != 0;
 }
 
-static void drop_box(struct served *box)
+struct webproxy_box *webproxy_box_ref(struct webproxy_box *box)
 {
-    close(steal_fd(&box->listener));
-    close(steal_fd(&box->first));
+    atomic_fetch_add(&box->uses, 1);
+    return box;
+}
+
+void webproxy_box_unref(struct webproxy_box *box)
+{
+    if (box == NULL || atomic_fetch_sub(&box->uses, 1) > 1)
+        return;
+    close(box->first);
+    free(box);
+}
+
+static void drop_box(struct served *served)
+{
+    close(steal_fd(&served->listener));
+    webproxy_box_unref(steal_ptr(&served->box));
+}
+
+/* Takes both descriptors over, unless there is no room. */
+static bool add_box(struct server *server, int listener, int first)
+{
+    struct webproxy_box *box;
+    size_t i = 0;
+
+    while (i < MAX_BOXES && server->boxes[i].listener >= 0)
+        i++;
+    box = i < MAX_BOXES ? malloc(sizeof(*box)) : NULL;
+    if (box == NULL)
+        return false;
+    *box = (struct webproxy_box){.uses = 1, .first = first};
+    server->boxes[i] = (struct served){listener, box};
+    return true;
 }
 
 /* False when nobody can send any more. */
@@ -46,26 +76,20 @@ static bool take_box(struct server *server, int fd)
 
     if (got <= 0)
         return got < 0 && (errno == EAGAIN || errno == EINTR);
-    for (size_t i = 0; fds[0] >= 0 && fds[1] >= 0 && is_listening(fds[0]); i++) {
-        if (i == MAX_BOXES)
-            break;
-        if (server->boxes[i].listener >= 0)
-            continue;
-        server->boxes[i] = (struct served){fds[0], fds[1]};
+    if (fds[0] >= 0 && fds[1] >= 0 && is_listening(fds[0]) && add_box(server, fds[0], fds[1]))
         return true;
-    }
     for (size_t i = 0; i < array_size(fds); i++)
         if (fds[i] >= 0)
             close(fds[i]);
     return true;
 }
 
-static void accept_link(const struct server *server, int listener)
+static void accept_link(const struct server *server, const struct served *served)
 {
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = accept4(served->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd >= 0)
-        webproxy_link_start(fd, server->hosts);
+        webproxy_link_start(fd, served->box, server->hosts);
 }
 
 _Noreturn void webproxy_serve(int fd, const struct domainlist *hosts)
@@ -75,12 +99,15 @@ _Noreturn void webproxy_serve(int fd, const struct domainlist *hosts)
 
     server.hosts = hosts;
     for (size_t i = 0; i < MAX_BOXES; i++)
-        server.boxes[i] = (struct served){-1, -1};
+        server.boxes[i] = (struct served){.listener = -1};
     for (;;) {
         waits[0] = (struct pollfd){.fd = fd, .events = POLLIN};
         for (size_t i = 0; i < MAX_BOXES; i++) {
-            waits[1 + 2 * i] = (struct pollfd){.fd = server.boxes[i].listener, .events = POLLIN};
-            waits[2 + 2 * i] = (struct pollfd){.fd = server.boxes[i].first, .events = POLLIN};
+            const struct served *served = &server.boxes[i];
+            int first = served->listener < 0 ? -1 : served->box->first;
+
+            waits[1 + 2 * i] = (struct pollfd){.fd = served->listener, .events = POLLIN};
+            waits[2 + 2 * i] = (struct pollfd){.fd = first, .events = POLLIN};
         }
         if (poll(waits, array_size(waits), -1) < 0 && errno != EINTR)
             _exit(EXIT_FAILURE);
@@ -88,7 +115,7 @@ _Noreturn void webproxy_serve(int fd, const struct domainlist *hosts)
             if (waits[2 + 2 * i].revents != 0)
                 drop_box(&server.boxes[i]);
             else if (waits[1 + 2 * i].revents != 0)
-                accept_link(&server, server.boxes[i].listener);
+                accept_link(&server, &server.boxes[i]);
         }
         if (waits[0].revents != 0 && !take_box(&server, fd))
             _exit(0);

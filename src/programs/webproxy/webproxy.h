@@ -3,6 +3,7 @@
 #ifndef PROGRAMS_WEBPROXY_WEBPROXY_H
 #define PROGRAMS_WEBPROXY_WEBPROXY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
@@ -16,8 +17,20 @@ enum {
 /* Takes listening sockets of sandboxes, and their connections, until the socket is closed. */
 _Noreturn void webproxy_serve(int fd, const struct domainlist *hosts);
 
-/* Takes the connection over, in a thread of its own. */
-void webproxy_link_start(int fd, const struct domainlist *hosts);
+/* A sandbox that is served; its links keep it. */
+struct webproxy_box {
+    atomic_int uses;
+    int first; /* readable when the sandbox has ended */
+};
+
+struct webproxy_box *webproxy_box_ref(struct webproxy_box *box);
+void webproxy_box_unref(struct webproxy_box *box);
+
+/*
+ * Takes the connection of a sandbox over, in a thread of its own. What the sandbox has sent before
+ * its end still goes to the server, but nobody waits for the server then.
+ */
+void webproxy_link_start(int fd, struct webproxy_box *box, const struct domainlist *hosts);
 
 /* What a program asks for; the texts are in the head. */
 struct webproxy_request {
