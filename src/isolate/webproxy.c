@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -114,14 +115,22 @@ static int start(struct webproxy *proxy, const char *libexec, const char *const 
     return r;
 }
 
+/* One that has hung up may not have ended yet, and would take no sandbox. */
+static bool has_hung_up(int fd)
+{
+    struct pollfd end = {.fd = fd};
+
+    return poll(&end, 1, 0) != 0;
+}
+
 int webproxy_start(struct webproxy *proxy, const char *libexec, const char *const *hosts,
                    struct err *err)
 {
-    if (proxy->pid > 0 && waitpid(proxy->pid, NULL, WNOHANG) == 0)
+    if (proxy->pid > 0 && waitpid(proxy->pid, NULL, WNOHANG) != 0)
+        proxy->pid = 0;
+    if (proxy->pid > 0 && !has_hung_up(proxy->fd))
         return 0;
-    if (proxy->fd >= 0)
-        close(steal_fd(&proxy->fd));
-    *proxy = (struct webproxy)WEBPROXY_INIT;
+    webproxy_stop(proxy);
     return start(proxy, libexec, hosts, err);
 }
 

@@ -6,6 +6,8 @@ support/with_network runs this in a network of its own, where peer.py serves at 
 """
 import os
 import pathlib
+import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -230,6 +232,33 @@ class Life(Proxy):
 class Agents(Proxy):
     """By `gatehouse mcp`."""
 
+    def test_a_proxy_that_hung_up_is_replaced(self):
+        place = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, place)
+        real = mcp_client.GATEHOUSE.parent
+        for name in ("gatehouse", "gatehouse-mcp"):
+            shutil.copy(real / name, place)
+        self.addCleanup(setattr, mcp_client, "GATEHOUSE", mcp_client.GATEHOUSE)
+        mcp_client.GATEHOUSE = place / "gatehouse"
+        server = self.begin("--shell-domain", f"good.test,{self.own}")
+        self.assertIn("cannot start gatehouse-webproxy", self.answer(server, "echo ran")["error"])
+        (place / "gatehouse-webproxy").write_text(f"""#!/bin/sh
+if mkdir "{place}/seen" 2>/dev/null; then
+    exec 3>&-
+    mkdir "{place}/hung-up"
+    exec sleep {PATIENCE}
+fi
+exec "{real}/gatehouse-webproxy" "$@"
+""")
+        (place / "gatehouse-webproxy").chmod(0o755)
+        self.answer(server, "true")  # it may have begun before
+        deadline = time.monotonic() + PATIENCE
+        while not (place / "hung-up").exists():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        answer = self.answer(server, f"python3 -c '{ASK}' '{tunnel('other.test')}'")
+        self.assertIn("403 Host not allowed", answer["stdout"])
+
     def test_commands_of_an_agent_share_one(self):
         server = self.begin("--shell-domain", f"{PEER},{self.own}")
         for _ in range(3):
@@ -237,7 +266,9 @@ class Agents(Proxy):
             self.assertIn("403 Host not allowed by Gatehouse", answer["stdout"])
         (proxy,) = self.wait_proxies(1)
         # One that was killed is replaced for the next command.
-        os.kill(proxy, signal.SIGKILL)
+        with open(os.pidfd_open(proxy), "rb") as ended:
+            os.kill(proxy, signal.SIGKILL)
+            select.select([ended], [], [])
         self.assertIn("403", self.answer(server, f"python3 -c '{ASK}' '{tunnel(OTHER)}'")["stdout"])
         self.wait_proxies(1)
         if can_reach(PEER):
