@@ -168,6 +168,21 @@ for _ in range(2):
         self.assertEqual(self.sandbox("python3", "-c", work, domains=(PEER,)),
                          "{b'HTTP/1.1 200 '} b'HTTP/1.1 503'\n" * 2)
 
+    def test_few_descriptors_allow_few_connections(self):
+        work = r"""
+import collections, socket
+links = [socket.create_connection(("127.0.0.1", 7653), timeout=300) for _ in range(50)]
+answers = collections.Counter()
+for link in links:
+    link.sendall(b"CONNECT %s:443 HTTP/1.1\r\n\r\n")
+    answers[link.recv(100)[9:12].decode()] += 1
+print(sorted(answers.items()))
+""" % PEER
+        done = subprocess.run(["prlimit", "--nofile=64:64", mcp_client.GATEHOUSE, "sandbox", "run", "--domain", PEER,
+                               "python3", "-c", work], cwd=self.place, check=False, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.stdout, "[('200', 16), ('503', 34)]\n", done.stderr)
+
     def test_a_long_transfer_comes_whole(self):
         work = r"""
 import socket, threading

@@ -37,7 +37,7 @@ enum {
 struct link {
     int fd;
     struct webproxy_box *box;
-    const struct domainlist *hosts;
+    const struct webproxy_terms *terms;
     size_t len;
     char head[WEBPROXY_HEAD_BYTES]; /* and what came behind it */
 };
@@ -155,7 +155,7 @@ static int reach(const struct link *link, const struct webproxy_request *request
     int tries = 0;
     int fd = -1;
 
-    if (!domainlist_allows(link->hosts, request->host, request->port)) {
+    if (!domainlist_allows(&link->terms->hosts, request->host, request->port)) {
         refuse_host(link, request);
         return -1;
     }
@@ -291,19 +291,19 @@ static void *live(void *data)
     return NULL;
 }
 
-void webproxy_link_start(int fd, struct webproxy_box *box, const struct domainlist *hosts)
+void webproxy_link_start(int fd, struct webproxy_box *box, const struct webproxy_terms *terms)
 {
     struct link *link = NULL;
     pthread_attr_t attributes;
     pthread_t thread;
     bool is_started = false;
 
-    if (atomic_fetch_add(&link_count, 1) < WEBPROXY_MAX_LINKS)
+    if (atomic_fetch_add(&link_count, 1) < terms->max_links)
         link = calloc(1, sizeof(*link));
     if (link != NULL && pthread_attr_init(&attributes) == 0) {
         link->fd = fd;
         link->box = webproxy_box_ref(box);
-        link->hosts = hosts;
+        link->terms = terms;
         (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
         (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         is_started = pthread_create(&thread, &attributes, live, link) == 0;

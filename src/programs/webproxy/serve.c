@@ -11,16 +11,14 @@
 #include "base/cleanup.h"
 #include "ipc/packet.h"
 
-enum { MAX_BOXES = 128 };
-
 struct served {
     int listener; /* -1: free */
     struct webproxy_box *box;
 };
 
 struct server {
-    struct served boxes[MAX_BOXES];
-    const struct domainlist *hosts;
+    struct served boxes[WEBPROXY_MAX_BOXES];
+    const struct webproxy_terms *terms;
 };
 
 static bool is_listening(int fd)
@@ -57,9 +55,9 @@ static bool add_box(struct server *server, int listener, int first)
     struct webproxy_box *box;
     size_t i = 0;
 
-    while (i < MAX_BOXES && server->boxes[i].listener >= 0)
+    while (i < server->terms->max_boxes && server->boxes[i].listener >= 0)
         i++;
-    box = i < MAX_BOXES ? malloc(sizeof(*box)) : NULL;
+    box = i < server->terms->max_boxes ? malloc(sizeof(*box)) : NULL;
     if (box == NULL)
         return false;
     *box = (struct webproxy_box){.uses = 1, .first = first};
@@ -89,29 +87,30 @@ static void accept_link(const struct server *server, const struct served *served
     int fd = accept4(served->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd >= 0)
-        webproxy_link_start(fd, served->box, server->hosts);
+        webproxy_link_start(fd, served->box, server->terms);
 }
 
-_Noreturn void webproxy_serve(int fd, const struct domainlist *hosts)
+_Noreturn void webproxy_serve(int fd, const struct webproxy_terms *terms)
 {
     static struct server server;
-    static struct pollfd waits[1 + 2 * MAX_BOXES];
+    static struct pollfd waits[1 + 2 * WEBPROXY_MAX_BOXES];
 
-    server.hosts = hosts;
-    for (size_t i = 0; i < MAX_BOXES; i++)
+    server.terms = terms;
+    for (size_t i = 0; i < terms->max_boxes; i++)
         server.boxes[i] = (struct served){.listener = -1};
     for (;;) {
         waits[0] = (struct pollfd){.fd = fd, .events = POLLIN};
-        for (size_t i = 0; i < MAX_BOXES; i++) {
+        for (size_t i = 0; i < terms->max_boxes; i++) {
             const struct served *served = &server.boxes[i];
             int first = served->listener < 0 ? -1 : served->box->first;
 
             waits[1 + 2 * i] = (struct pollfd){.fd = served->listener, .events = POLLIN};
             waits[2 + 2 * i] = (struct pollfd){.fd = first, .events = POLLIN};
         }
-        if (poll(waits, array_size(waits), -1) < 0 && errno != EINTR)
+        /* No more than there may be descriptors, or it is refused. */
+        if (poll(waits, 1 + 2 * terms->max_boxes, -1) < 0 && errno != EINTR)
             _exit(EXIT_FAILURE);
-        for (size_t i = 0; i < MAX_BOXES; i++) {
+        for (size_t i = 0; i < terms->max_boxes; i++) {
             if (waits[2 + 2 * i].revents != 0)
                 drop_box(&server.boxes[i]);
             else if (waits[1 + 2 * i].revents != 0)

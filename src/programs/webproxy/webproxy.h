@@ -11,11 +11,20 @@
 
 enum {
     WEBPROXY_HEAD_BYTES = 32 << 10,
+    WEBPROXY_MAX_BOXES = 128,
     WEBPROXY_MAX_LINKS = 256, /* connections at a time; further ones are refused */
+    /* Two for a sandbox; for a link its ends, and one more while a name is resolved. */
+    WEBPROXY_MAX_FILES = 3 * WEBPROXY_MAX_LINKS + 2 * WEBPROXY_MAX_BOXES + 16,
+};
+
+struct webproxy_terms {
+    struct domainlist hosts;
+    size_t max_boxes; /* fewer where the process may have few descriptors */
+    int max_links;
 };
 
 /* Takes listening sockets of sandboxes, and their connections, until the socket is closed. */
-_Noreturn void webproxy_serve(int fd, const struct domainlist *hosts);
+_Noreturn void webproxy_serve(int fd, const struct webproxy_terms *terms);
 
 /* A sandbox that is served; its links keep it. */
 struct webproxy_box {
@@ -30,7 +39,7 @@ void webproxy_box_unref(struct webproxy_box *box);
  * Takes the connection of a sandbox over, in a thread of its own. What the sandbox has sent before
  * its end still goes to the server, but nobody waits for the server then.
  */
-void webproxy_link_start(int fd, struct webproxy_box *box, const struct domainlist *hosts);
+void webproxy_link_start(int fd, struct webproxy_box *box, const struct webproxy_terms *terms);
 
 /* What a program asks for; the texts are in the head. */
 struct webproxy_request {
