@@ -1,7 +1,7 @@
 // The smaller things that a person meets on the page: see page.mjs, which runs these with --details.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { deflateSync, crc32 } from "node:zlib";
 
@@ -303,6 +303,38 @@ export const details = ({ Scene, all, gatehouse, pictures, PATIENCE }) => ({
     await scene.page.locator(".viewer h2", { hasText: "broken.png" }).waitFor();
     await picture.waitFor({ state: "detached" });
     await scene.page.locator(".viewer").getByText("no picture").waitFor();
+    await scene.end();
+  },
+
+  async "the explorer shows all folders, and offers no change to those that may only be read"() {
+    const scene = new Scene("folders");
+    const [readable, writable] = ["readable", "writable"].map((name) => `${scene.place}/${name}`);
+    for (const folder of [readable, writable]) {
+      mkdirSync(`${folder}/inner`, { recursive: true });
+      writeFileSync(`${folder}/note.txt`, `in ${folder}\n`);
+    }
+    await (await (await scene.serve()).browse()).connect("--ro", readable, "--rw", writable, "--permission-filesystem-write", "allow");
+    await scene.see(writable);
+    await scene.go("/files");
+    const folder = (path) => scene.page.getByRole("listitem").filter({ has: scene.page.locator(`> button[title="${path}"]`) });
+    const changes = () => scene.page.locator(".viewer").getByRole("button", { name: /Rename|Delete/ }).count();
+    await scene.page.getByRole("button", { name: `${readable} (read only)` }).click();
+    await scene.page.locator(".viewer h2", { hasText: readable }).waitFor();
+    assert.equal(await changes(), 0);
+    await folder(readable).getByRole("button", { name: "note.txt" }).click();
+    await scene.page.locator(".viewer").getByText(`in ${readable}`).waitFor();
+    assert.equal(await changes(), 0);
+    await scene.page.getByRole("button", { name: writable, exact: true }).click();
+    await scene.page.locator(".viewer h2", { hasText: writable }).waitFor();
+    assert.equal(await changes(), 0); // of the folder itself
+    await folder(writable).getByRole("button", { name: "note.txt" }).click();
+    await scene.page.locator(".viewer").getByText(`in ${writable}`).waitFor();
+    await scene.page.screenshot({ path: `${pictures}/folders.png` });
+    await scene.click("Rename or move");
+    await scene.page.getByRole("textbox", { name: "New path" }).fill(`${writable}/inner/moved.txt`);
+    await scene.click("Move");
+    await scene.see(`Moved to ${writable}/inner/moved.txt`);
+    assert.ok(existsSync(`${writable}/inner/moved.txt`) && !existsSync(`${writable}/note.txt`));
     await scene.end();
   },
 

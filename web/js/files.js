@@ -1,8 +1,8 @@
-// The folder as agents see it, through the same tools.
+// The folders as agents see them, through the same tools.
 import { ask, empty, h, sure, toast } from "./dom.js";
 import { callTool, toolObject } from "./api.js";
 import { highlight } from "./highlight.js";
-import { state } from "./store.js";
+import { otherFolders, state } from "./store.js";
 import { showResult } from "./tools.js";
 
 const has = (name) => state.tools.some((tool) => tool.name === name);
@@ -31,32 +31,35 @@ export function files(main) {
     return answer.entries ?? answer;
   }
 
+  // Of a file or a folder. A folder that the machine gives is named by its path, and stays as it is.
+  function item(entry) {
+    const isFolder = entry.type === "directory";
+    const isOpen = expanded.has(entry.path);
+    const inner = h("ul", { hidden: !isOpen });
+    if (isFolder && isOpen) fill(inner, entry.path);
+    const button = h("button", {
+      title: entry.path, "aria-expanded": isFolder ? String(isOpen) : undefined,
+      "aria-current": entry.path === opened?.path ? "true" : undefined,
+      onclick: () => {
+        for (const other of tree.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
+        button.setAttribute("aria-current", "true");
+        current = isFolder ? entry.path : above(entry.path);
+        if (!isFolder) return view(entry.path);
+        inner.hidden = !inner.hidden;
+        expanded[inner.hidden ? "delete" : "add"](entry.path);
+        button.setAttribute("aria-expanded", String(!inner.hidden));
+        if (!inner.hidden) fill(inner, entry.path);
+        viewFolder(entry.path);
+      },
+    }, entry.label ?? base(entry.path));
+    return h("li", {}, button, isFolder && inner);
+  }
+
   async function fill(into, path) {
     if (!into.hasChildNodes()) into.append(h("li", {}, h("span", { class: "quiet" }, "…")));
     try {
       const entries = await list(path);
-      into.replaceChildren(...entries.map((entry) => {
-        const isFolder = entry.type === "directory";
-        const isOpen = expanded.has(entry.path);
-        const inner = h("ul", { hidden: !isOpen });
-        if (isFolder && isOpen) fill(inner, entry.path);
-        const button = h("button", {
-          title: entry.path, "aria-expanded": isFolder ? String(isOpen) : undefined,
-          "aria-current": entry.path === opened?.path ? "true" : undefined,
-          onclick: () => {
-            for (const other of tree.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
-            button.setAttribute("aria-current", "true");
-            current = isFolder ? entry.path : above(entry.path);
-            if (!isFolder) return view(entry.path);
-            inner.hidden = !inner.hidden;
-            expanded[inner.hidden ? "delete" : "add"](entry.path);
-            button.setAttribute("aria-expanded", String(!inner.hidden));
-            if (!inner.hidden) fill(inner, entry.path);
-            viewFolder(entry.path);
-          },
-        }, base(entry.path));
-        return h("li", {}, button, isFolder && inner);
-      }));
+      into.replaceChildren(...entries.map(item));
       if (entries.length === 0) into.replaceChildren(h("li", {}, h("span", { class: "quiet" }, "Empty")));
     } catch (problem) {
       into.replaceChildren(h("li", { class: "problem" }, problem.message));
@@ -64,7 +67,16 @@ export function files(main) {
   }
 
   const top = h("ul");
-  const again = () => fill(top, "");
+  const others = otherFolders().map(({ path, access }) => ({
+    path, access, type: "directory", label: access === "write" ? path : `${path} (read only)`,
+  }));
+  const beside = h("ul");
+  const again = () => {
+    beside.replaceChildren(...others.map(item));
+    return fill(top, "");
+  };
+  const stays = (path) => others.some((folder) => folder.path === path ||
+    (folder.access !== "write" && path.startsWith(`${folder.path}/`)));
 
   async function change(name, args, done, show) {
     try {
@@ -77,7 +89,7 @@ export function files(main) {
     }
   }
 
-  const actions = (path) => h("div", { class: "row" },
+  const actions = (path) => !stays(path) && h("div", { class: "row" },
     has("move") && h("button", { class: "small", onclick: async () => {
       const to = await ask("New path", path, "Move");
       if (to && to !== path) change("move", { sourcePath: path, destinationPath: to }, `Moved to ${to}`, close);
@@ -138,9 +150,9 @@ export function files(main) {
       const path = await ask("New folder", current ? `${current}/` : "", "Create");
       if (path) change("create_directory", { dirPath: path }, `Created ${path}`);
     } }, "New folder"),
-    has("undo_changes") && h("button", { class: "small", onclick: () => change("undo_changes", {}, "Undone") }, "Undo")), top);
+    has("undo_changes") && h("button", { class: "small", onclick: () => change("undo_changes", {}, "Undone") }, "Undo")), top, others.length > 0 && beside);
   main.replaceChildren(h("h1", {}, "Files"), h("div", { class: "explorer" }, tree, viewer));
   again();
   if (opened) view(opened.path, opened.startLine);
 }
-files.cares = ["all", "tools"];
+files.cares = ["all", "tools", "folders"];

@@ -2,8 +2,8 @@
 import { reportButton } from "./audit.js";
 import { callsChart, PAGE } from "./charts.js";
 import { ago, clock, command, diff, empty, h, keepingFocus, sure, toast } from "./dom.js";
-import { post, query } from "./api.js";
-import { changed, connectDaemon, looksByItself, state, wishToLook } from "./store.js";
+import { post } from "./api.js";
+import { connectDaemon, looksByItself, otherFolders, state, wishToLook } from "./store.js";
 
 export const CHOICES = {
   allowOnce: "Allow once",
@@ -35,19 +35,6 @@ async function act(button, work) {
   }
 }
 
-// Besides the first, of the connection that began then. Only Gatehouse has that tool, and can be asked.
-let known = { since: null, folders: [] };
-function otherFolders({ connectedAt }) {
-  if (known.since !== connectedAt && state.tools.some((tool) => tool.name === "list_allowed_directories")) {
-    const asked = known = { since: connectedAt, folders: [] };
-    query("session").then(({ otherFolders: folders = [] }) => {
-      asked.folders = folders;
-      if (folders.length > 0) changed("status");
-    }, () => {});
-  }
-  return known.since === connectedAt ? known.folders : [];
-}
-
 function connected(status) {
   const files = status.filesystemEnabled !== false;
   const others = (status.toolCategories ?? []).filter((one) => one.enabled && one.name !== "filesystem").map((one) => groupName(one.name).toLowerCase()).join(", ");
@@ -63,7 +50,7 @@ function connected(status) {
         })),
         h("dl", { class: "facts" },
           h("dt", {}, "Folder"), h("dd", { class: "mono" }, status.directory ?? "–"),
-          otherFolders(status).map(({ path, access }) => [
+          otherFolders().map(({ path, access }) => [
             h("dt", {}, "And"), h("dd", { class: "mono" }, path + (access === "write" ? "" : " (read only)"))]),
           h("dt", {}, "Since"), h("dd", {}, status.connectedAt ? ago(Date.parse(status.connectedAt)) : "–")),
         h("div", { class: "row apart" },
@@ -210,5 +197,5 @@ export function home(main, redraw) {
     });
   };
 }
-home.cares = ["all", "status", "tools", "calls"];
+home.cares = ["all", "status", "tools", "folders", "calls"];
 home.updates = true;

@@ -1,6 +1,6 @@
 // What the page knows, and how it learns of changes: one event stream for all tabs. The tab that
 // holds the lock has the stream and tells the others.
-import { get, post } from "./api.js";
+import { get, post, query } from "./api.js";
 
 const KEPT_CALLS = 10000;
 const DAEMON = "http://127.0.0.1:7655";
@@ -28,6 +28,22 @@ export function watch(listener) {
 }
 export function changed(what) {
   for (const listener of listeners) listener(what);
+}
+
+// The machine's folders besides the first, of the connection that began then. Only Gatehouse has that
+// tool, and can be asked.
+let known = { since: null, folders: [] };
+export function otherFolders() {
+  const since = state.status?.connectedAt;
+  if (!since) return [];
+  if (known.since !== since && state.tools.some((tool) => tool.name === "list_allowed_directories")) {
+    const asked = known = { since, folders: [] };
+    query("session").then(({ otherFolders: folders = [] }) => {
+      asked.folders = folders;
+      if (folders.length > 0) changed("folders");
+    }, () => {});
+  }
+  return known.since === since ? known.folders : [];
 }
 
 // Events that arrive while the whole state is on its way are applied after it: the state may be
