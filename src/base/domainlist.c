@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/domainlist.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/printable.h"
@@ -114,6 +115,18 @@ int domainlist_add(struct domainlist *list, struct str text, struct err *err)
         entry.host[i] = lower(host.ptr[i]);
     list->entries[list->count++] = entry;
     return 0;
+}
+
+void domainlist_format(const struct domainlist_entry *entry, char out_text[DOMAINLIST_TEXT_BYTES])
+{
+    const bool is_address = strchr(entry->host, ':') != NULL;
+    char port[8] = "";
+
+    if (entry->port != 0)
+        snprintf(port, sizeof(port), ":%u", entry->port);
+    snprintf(out_text, DOMAINLIST_TEXT_BYTES, "%s%s%s%s%s", entry->is_below ? "*." : "",
+             is_address ? "[" : "", entry->host[0] != '\0' ? entry->host : "*",
+             is_address ? "]" : "", port);
 }
 
 static bool has_name(const struct domainlist_entry *entry, struct str host)

@@ -19,7 +19,7 @@ static const struct option run_options[SANDBOX_OPTIONS] = {
     [SANDBOX_OPTION_DOMAIN] = {.name = "domain",
                                .type = OPTION_LIST,
                                .placeholder = "HOST",
-                               .help = "let the command reach HOST on the web, like pypi.org or "
+                               .help = "let the command reach HOST on the web, like github.com or "
                                        "*.example.com; repeatable or comma-separated"},
     [SANDBOX_OPTION_RO] = {.name = "ro",
                            .type = OPTION_LIST,
@@ -142,6 +142,11 @@ static const struct option create_options[SANDBOX_CREATE_OPTIONS] = {
                                 .placeholder = "ADDRESS",
                                 .help = "exception from --allow-ip; repeatable or "
                                         "comma-separated"},
+    [SANDBOX_CREATE_DOMAIN] = {.name = "domain",
+                               .type = OPTION_LIST,
+                               .placeholder = "HOST",
+                               .help = "let its commands reach HOST on the web, like github.com or "
+                                       "*.example.com; repeatable or comma-separated"},
     [SANDBOX_CREATE_ID] = {.name = "id",
                            .type = OPTION_TEXT,
                            .placeholder = "UUID",
@@ -198,6 +203,11 @@ static const struct option build_options[SANDBOX_BUILD_OPTIONS] = {
                                .letter = 'c',
                                .type = OPTION_DIR,
                                .help = "folder whose files COPY steps take"},
+    [SANDBOX_BUILD_DOMAIN] = {.name = "domain",
+                              .type = OPTION_LIST,
+                              .placeholder = "HOST",
+                              .help = "let RUN steps reach HOST on the web, like github.com "
+                                      "or *.example.com; repeatable or comma-separated"},
 };
 
 static const struct option_argument rm_arguments[] = {

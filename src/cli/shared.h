@@ -106,7 +106,7 @@ enum { SHARED_MAX_FOLDERS = 32 }; /* in all */
 #define SHARED_SHELL_DOMAIN                                                                        \
     .name = "shell-domain", .type = OPTION_LIST, .env = "GATEHOUSE_SHELL_DOMAIN",                  \
     .placeholder = "HOST", .group = "Commands",                                                    \
-    .help = "let commands reach HOST on the web, like pypi.org or *.example.com; repeatable or "   \
+    .help = "let commands reach HOST on the web, like github.com or *.example.com; repeatable or " \
             "comma-separated"
 
 #define SHARED_SHELL_WRITABLE                                                                      \

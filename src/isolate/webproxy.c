@@ -52,6 +52,14 @@ int webproxy_listen(int fd)
     return 0;
 }
 
+int webproxy_hand_over(int fd, const struct domainlist *hosts, int listener, int life)
+{
+    /* No more than is used, so that many fit. */
+    const struct str bytes = {(const char *)hosts, domainlist_bytes(hosts->count)};
+
+    return packet_send(fd, bytes, (const int[]){listener, life}, 2, MSG_DONTWAIT) < 0 ? errno : 0;
+}
+
 /* ---- its confinement ---- */
 
 /* What a C library reads to resolve names. */

@@ -271,11 +271,16 @@ class Streams(Commands):
         self.assertEqual(sorted(policy["allowed_ips"]), ["198.51.100.7/32", "203.0.113.0/24"])
         self.assertEqual(policy["denied_ips"], ["203.0.113.9/32"])
 
+    def test_hosts_of_a_new_one(self):
+        self.said("create", "--domain", "Example.com,*.example.org", "--domain", "example.com:8443")
+        policy = json.loads(self.said("ls", "--json"))[0]["network_policy"]
+        self.assertEqual(policy["allowed_domains"], ["example.com", "*.example.org", "example.com:8443"])
+
     def test_wrong_options_of_a_new_one(self):
         for words, said in ((["--memory", "1MB"], "--memory"), (["--cpus", "0"], "--cpus"), (["--cpus", "many"], "--cpus"),
                             (["--pids", "1"], "--pids"), (["--deny-ip", "203.0.113.9"], "--allow-ip"),
                             (["--allow-ip", "127.0.0.1"], "cannot be allowed"), (["--allow-ip", "nowhere"], "203.0.113.7"),
-                            (["--id", "MINE"], "UUID")):
+                            (["--domain", "https://example.com/x"], "*.example.com"), (["--id", "MINE"], "UUID")):
             with self.subTest(words=words):
                 result = self.run_it("create", *words)
                 self.assertNotEqual(result.returncode, 0)

@@ -67,6 +67,18 @@ done = True
 print(said - {"", "::ffff:203.0.113.7\n"})
 """
 
+# Asks the web proxy, which the variables name, for a tunnel to each argument.
+TUNNEL = r"""
+import os, socket, sys, urllib.parse
+proxy = urllib.parse.urlsplit(os.environ["https_proxy"])
+for target in sys.argv[1:]:
+    with socket.create_connection((proxy.hostname, proxy.port), timeout=300) as link:
+        link.sendall(b"CONNECT %s HTTP/1.1\r\n\r\n" % target.encode())
+        link.shutdown(socket.SHUT_WR)
+        head, _, rest = b"".join(iter(lambda: link.recv(1 << 16), b"")).decode().partition("\r\n\r\n")
+    print(head.split()[1], rest.splitlines()[0] if " 200 " in head else "")
+"""
+
 # Other ways than connect(), each of which must fail or stay in the sandbox.
 TRICKS = r"""
 import ctypes, os, socket, struct, sys
@@ -341,6 +353,104 @@ class Network(Scene):
         record = service.ask("POST", "/api/sandbox", {"networkAllowList": PEER, "networkBlockAll": True})[2]
         self.assertEqual((record["networkBlockAll"], "networkAllowList" in record), (True, False))
 
+    # ---- hosts ----
+
+    def create_with_hosts(self, service, *hosts, **more):
+        return service.create({"network_policy": {"allowed_domains": list(hosts)}, **more})
+
+    def tunnel(self, service, box, *targets):
+        return self.run_in(service, box, TUNNEL, *targets)
+
+    def proxies(self, service):
+        return [pid for pid in family(service.process.pid) if name_of(pid).startswith("gatehouse-webpr")]
+
+    def test_each_sandbox_reaches_the_hosts_of_its_own_list(self):
+        service = self.serve()
+        self.assertTrue(service.ask("GET", "/capabilities")[2]["allowed_domains"])
+        self.assertEqual(self.proxies(service), [])  # nobody needs it
+        one = self.create_with_hosts(service, PEER, f"{OTHER}:8080")
+        other = self.create_with_hosts(service, "*:443")
+        reached, refused = f"200 ::ffff:{PEER}", "403 "
+        targets = (f"{PEER}:443", f"{PEER}:80", f"{OTHER}:443", f"{OTHER}:8080")
+        self.assertEqual([word[:3] for word in self.tunnel(service, one, *targets)], ["200", "200", "403", "200"])
+        self.assertEqual([word[:3] for word in self.tunnel(service, other, *targets)], ["200", "403", "200", "403"])
+        self.assertEqual(self.tunnel(service, one, f"{PEER}:443", f"{PEER}:22"), [reached, refused])
+        # There is no other way, and there is one proxy for all.
+        self.assertEqual(self.connect(service, one, f"{PEER}:443"), ["OSError"])
+        self.assertEqual(len(self.proxies(service)), 1)
+        self.assertEqual(service.output(service.create(), "echo ${https_proxy-none}"), "none\n")
+        self.assertEqual(service.ask("GET", f"/sandboxes/{one}")[2]["network_policy"],
+                         {"allowed_ips": [], "denied_ips": [], "allowed_domains": [PEER, f"{OTHER}:8080"]})
+
+    def test_hosts_and_addresses_go_together(self):
+        service = self.serve()
+        box = service.create({"network_policy": {"allowed_ips": [OTHER], "allowed_domains": [PEER]}})
+        self.assertEqual(self.tunnel(service, box, f"{PEER}:443", f"{OTHER}:443"), [f"200 ::ffff:{PEER}", "403 "])
+        self.assertEqual(self.connect(service, box, f"{OTHER}:80", f"{PEER}:80"), [f"::ffff:{OTHER}", "OSError"])
+
+    def test_hosts_that_are_this_machine_are_never_reached(self):
+        hosts = [self.host(address) for address in ("127.0.0.1", HERE)]
+        service = self.serve()
+        box = self.create_with_hosts(service, *(f"*:{host.port}" for host in hosts))
+        said = self.tunnel(service, box, f"127.0.0.1:{hosts[0].port}", f"localhost:{hosts[0].port}",
+                           f"{HERE}:{hosts[1].port}")
+        self.assertTrue({word[:3] for word in said} <= {"403", "502"}, said)
+        self.assertEqual([host.count for host in hosts], [0, 0])
+
+    def test_a_variable_of_the_command_comes_first(self):
+        service = self.serve()
+        box = self.create_with_hosts(service, PEER)
+        events = service.events(box, 'echo "$https_proxy"', env={"https_proxy": "mine"})
+        self.assertEqual([event["data"] for event in events if event["type"] == "stdout"], ["mine\n"])
+
+    def test_hosts_outlive_the_service_and_the_proxy(self):
+        service = self.serve()
+        box = self.create_with_hosts(service, PEER)
+        self.assertEqual(self.tunnel(service, box, f"{PEER}:443"), [f"200 ::ffff:{PEER}"])
+        proxy, = self.proxies(service)
+        os.kill(proxy, signal.SIGKILL)
+        wait_until(lambda: self.proxies(service) not in ([], [proxy]), "another proxy")
+        wait_until(lambda: self.tunnel(service, box, f"{PEER}:443", f"{OTHER}:443") == [f"200 ::ffff:{PEER}", "403 "],
+                   "the way by the other proxy")
+        service.end()
+        service = self.serve()
+        service.ask("POST", f"/sandboxes/{box}/executions", {"command": "true"})
+        self.assertEqual(self.tunnel(service, box, f"{PEER}:443", f"{OTHER}:443"), [f"200 ::ffff:{PEER}", "403 "])
+
+    def test_many_at_a_time_get_their_hosts(self):
+        service = self.serve()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            boxes = list(pool.map(lambda _: self.create_with_hosts(service, PEER), range(24)))
+        for box in boxes[::5]:
+            self.assertEqual(self.tunnel(service, box, f"{PEER}:443"), [f"200 ::ffff:{PEER}"])
+        self.assertEqual(len(self.proxies(service)), 1)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            said = list(pool.map(lambda box: service.ask("DELETE", f"/sandboxes/{box}")[0], boxes))
+        self.assertEqual(said, [204] * len(boxes))
+        if IS_ROOT:  # others may not look
+            proxy, = self.proxies(service)
+            wait_until(lambda: len(os.listdir(f"/proc/{proxy}/fd")) < 6, "the end of what the proxy had of them")
+
+    def test_steps_of_an_image_reach_hosts(self):
+        service = self.serve()
+        step = (f"RUN python3 -c \"import socket; s = socket.create_connection(('127.0.0.1', 7653)); "
+                f"s.sendall(b'CONNECT {PEER}:443 HTTP/1.1\\r\\n\\r\\n'); print(s.recv(999))\" > /reached")
+        status, _, text = service.ask("POST", "/images", {"dockerfile_steps": [step], "network_policy": {
+            "allowed_domains": [PEER]}})
+        self.assertEqual((status, json.loads(text.splitlines()[-1])["type"]), (200, "image"), text)
+        box = service.create({"dockerfile_steps": [step]})
+        self.assertIn("200 Connection", service.output(box, "cat /reached; echo ${https_proxy-none} >&2"))
+
+    def test_the_daytona_api_has_hosts(self):
+        service = self.serve()
+        status, _, record = service.ask("POST", "/api/sandbox", {"domainAllowList": f"{PEER}, *.Example.com"})
+        self.assertEqual((status, record["networkBlockAll"], record["domainAllowList"], "networkAllowList" in record),
+                         (200, False, f"{PEER},*.example.com", False))
+        self.assertEqual(self.tunnel(service, record["id"], f"{PEER}:443", f"{OTHER}:443"),
+                         [f"200 ::ffff:{PEER}", "403 "])
+        for fields in ({"domainAllowList": "https://example.com"}, {"domainAllowList": 1}):
+            self.assertEqual(service.ask("POST", "/api/sandbox", fields)[0], 400, fields)
+
     # ---- what is not ----
 
     def test_this_machine_is_never_reached(self):
@@ -383,7 +493,9 @@ class Network(Scene):
             status, _, answer = service.ask("POST", "/sandboxes", {"network_policy": {"allowed_ips": [wrong]}})
             self.assertEqual((status, answer["code"]), (400, 400), wrong)
         for policy in ([], "x", {"allowed_ips": "1.2.3.4"}, {"allowed_ips": [1]}, {"denied_ips": ["x"]},
-                       {"allowed_ips": [f"203.0.113.{i}" for i in range(65)]}):
+                       {"allowed_ips": [f"203.0.113.{i}" for i in range(65)]}, {"allowed_domains": "x"},
+                       {"allowed_domains": [1]}, {"allowed_domains": ["http://x"]}, {"allowed_domains": [""]},
+                       {"allowed_domains": [f"h{i}.test" for i in range(65)]}):
             self.assertEqual(service.ask("POST", "/sandboxes", {"network_policy": policy})[0], 400, policy)
             self.assertEqual(service.ask("POST", "/images", {"dockerfile_steps": ["RUN true"], "network_policy": policy})[0],
                              400, policy)
@@ -470,6 +582,7 @@ class Network(Scene):
     def test_nothing_is_left(self):
         service = self.serve()
         before = len(self.relays(service))
+        self.create_with_hosts(service, PEER)
         boxes = [self.create(service) for _ in range(3)]
         for box in boxes:
             service.output(box, "python3 -c \"import socket, time; s = socket.create_connection(('203.0.113.7', 80));"

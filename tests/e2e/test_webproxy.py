@@ -24,7 +24,7 @@ from shell_scene import Commands, alive
 
 HERE, PEER, OTHER = "203.0.113.1", "203.0.113.7", "203.0.113.8"
 PORT = 7653
-MOST_LINKS = 256  # WEBPROXY_MAX_LINKS
+MOST_LINKS = 64  # WEBPROXY_BOX_LINKS
 NAMES = f"{PEER} good.test\n{OTHER} other.test\n127.0.0.1 loop.test\n10.1.2.3 private.test\n{HERE} own.test\n"
 
 # Sends each argument to the proxy, and prints what comes back in one line.

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/secret.h"
+#include "isolate/webproxy.h"
 #include "net/websocket/serve.h"
 #include "programs/sandboxd/api.h"
 #include "programs/sandboxd/images.h"
@@ -496,6 +497,34 @@ int room_connect(struct room *room, uint16_t port, room_connected *done, void *d
     (void)data;
     assert(port > 0);
     return ERR_BUSY;
+}
+
+/* ---- the web ---- */
+
+const char *const webproxy_variables[] = {NULL};
+
+int webgrant_open(struct webgrant *grant, struct webaccess *access, struct room *room,
+                  const struct domainlist *hosts, void (*done)(void *data, const struct err *err),
+                  void *data)
+{
+    (void)grant;
+    (void)access;
+    (void)room;
+    (void)done;
+    (void)data;
+    assert(hosts->count > 0 && hosts->count <= DOMAINLIST_MAX);
+    return ERR_BUSY;
+}
+
+bool webgrant_is_awaited(const struct webgrant *grant)
+{
+    (void)grant;
+    return false;
+}
+
+void webgrant_close(struct webgrant *grant)
+{
+    (void)grant;
 }
 
 void room_keeper_space(const struct room_keeper *keeper, struct room_space *out_space)

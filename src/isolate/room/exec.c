@@ -275,9 +275,19 @@ static int add_string(struct buf *bytes, const char *string)
     return buf_append(bytes, string, strlen(string) + 1);
 }
 
+static bool has_variable(const char *const *env, const char *variable)
+{
+    const size_t len = (size_t)(strchrnul(variable, '=') - variable) + 1;
+
+    for (; env != NULL && *env != NULL; env++)
+        if (strncmp(*env, variable, len) == 0)
+            return true;
+    return false;
+}
+
 /* The strings of an order, counted. */
-static int pack(const struct room_command *command, struct buf *bytes, struct room_order *order,
-                struct err *err)
+static int pack(const struct room *room, const struct room_command *command, struct buf *bytes,
+                struct room_order *order, struct err *err)
 {
     const char *const *const none = (const char *const[]){NULL};
     const char *const *argv = command->shell != NULL ? none : command->argv;
@@ -297,6 +307,12 @@ static int pack(const struct room_command *command, struct buf *bytes, struct ro
             return err_set_field(err, ERR_INVALID_ARGUMENT, "env", "a variable must be NAME=VALUE");
         order->env_count++;
         r = add_string(bytes, command->env[i]);
+    }
+    for (const char *const *at = room->variables; r == 0 && at != NULL && *at != NULL; at++) {
+        if (has_variable(command->env, *at))
+            continue;
+        order->env_count++;
+        r = add_string(bytes, *at);
     }
     if (r == ERR_TOO_LARGE || order->word_count > MAX_WORDS || order->env_count > MAX_WORDS)
         return err_set_field(err, ERR_TOO_LARGE, "command", "the command is longer than %d bytes",
@@ -395,7 +411,7 @@ int room_exec(struct room *room, const struct room_command *command,
     int r = check(command, err);
 
     if (r == 0)
-        r = pack(command, &bytes, &order, err);
+        r = pack(room, command, &bytes, &order, err);
     if (r < 0)
         return r;
     exec = calloc(1, sizeof(*exec));

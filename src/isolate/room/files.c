@@ -27,6 +27,7 @@ struct file_call {
     room_listed *listed;
     room_statted *statted;
     room_connected *connected;
+    bool is_to_listen; /* so what comes is no connection yet */
     void *data;
     char name[]; /* the last part of the path */
 };
@@ -134,27 +135,35 @@ static void answer_open(struct file_call *call, const struct room_entry *entry, 
     call->opened(call->data, NULL, fd, entry);
 }
 
-/* A stream of TCP, connected: a descriptor of another kind could be more than it seems. */
-static bool is_connection(int fd)
+static int get_option(int fd, int option)
 {
-    struct sockaddr_storage peer = {0};
-    socklen_t len = sizeof(peer);
-    int type = 0;
-    socklen_t type_len = sizeof(type);
+    int value = -1;
+    socklen_t len = sizeof(value);
 
-    return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 &&
-           type == SOCK_STREAM && getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
-           (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+    return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
+}
+
+/* A stream of TCP, connected or listening: another descriptor could be more than it seems. */
+static bool is_as_wanted(const struct file_call *call, int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof(address);
+
+    return fd >= 0 && get_option(fd, SO_TYPE) == SOCK_STREAM &&
+           get_option(fd, SO_ACCEPTCONN) == (call->is_to_listen ? 1 : 0) &&
+           (call->is_to_listen ? getsockname(fd, (struct sockaddr *)&address, &len)
+                               : getpeername(fd, (struct sockaddr *)&address, &len)) == 0 &&
+           (address.ss_family == AF_INET || address.ss_family == AF_INET6);
 }
 
 static void answer_connect(struct file_call *call, int fd)
 {
     struct err err = ERR_INIT;
 
-    if (!is_connection(fd)) {
+    if (!is_as_wanted(call, fd)) {
         if (fd >= 0)
             close(fd);
-        err_set(&err, ERR_INTERNAL, "the sandbox sent no connection");
+        err_set(&err, ERR_INTERNAL, "the sandbox sent no socket");
         call->connected(call->data, &err, -1);
         return;
     }
@@ -222,7 +231,7 @@ static bool is_path(const char *path)
     return path != NULL && path[0] == '/' && strlen(path) < ROOM_PATH_BYTES - 1;
 }
 
-/* Takes over the descriptor. Only a connection has no path. */
+/* Takes over the descriptor. Only sockets have no path. */
 static int start_call(struct room *room, struct room_order *order, const char *path,
                       const char *other, int fd, const struct file_call *answers)
 {
@@ -231,7 +240,7 @@ static int start_call(struct room *room, struct room_order *order, const char *p
     struct file_call *call;
     int r;
 
-    if (order->call == ROOM_CALL_CONNECT)
+    if (order->call == ROOM_CALL_CONNECT || order->call == ROOM_CALL_LISTEN)
         path = "/";
     if (!is_path(path) || (other != NULL && !is_path(other)))
         return ERR_INVALID_PATH;
@@ -365,12 +374,25 @@ int room_file_move(struct room *room, const char *from, const char *to, unsigned
                             from, to, -1, &(struct file_call){.done = done, .data = data});
 }
 
-int room_connect(struct room *room, uint16_t port, room_connected *done, void *data)
+static int use_port(struct room *room, uint16_t port, enum room_file_call what,
+                    room_connected *done, void *data)
 {
     if (room->network == ROOM_NETWORK_HOST)
         return ERR_UNSUPPORTED;
     if (port == 0)
         return ERR_INVALID_ARGUMENT;
-    return start_call(room, &(struct room_order){.call = ROOM_CALL_CONNECT, .size = port}, NULL,
-                      NULL, -1, &(struct file_call){.connected = done, .data = data});
+    return start_call(room, &(struct room_order){.call = what, .size = port}, NULL, NULL, -1,
+                      &(struct file_call){.connected = done,
+                                          .is_to_listen = what == ROOM_CALL_LISTEN,
+                                          .data = data});
+}
+
+int room_connect(struct room *room, uint16_t port, room_connected *done, void *data)
+{
+    return use_port(room, port, ROOM_CALL_CONNECT, done, data);
+}
+
+int room_listen(struct room *room, uint16_t port, room_connected *done, void *data)
+{
+    return use_port(room, port, ROOM_CALL_LISTEN, done, data);
 }

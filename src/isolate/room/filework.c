@@ -671,6 +671,20 @@ static void do_connect(void)
     finish(fd);
 }
 
+static void do_listen(void)
+{
+    enum { BACKLOG = 64 };
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)job->order.size),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+        listen(fd, BACKLOG) < 0)
+        fail(errno, "port");
+    finish(fd);
+}
+
 /* ---- One call ---- */
 
 /* Files belong to the room's user; signals are allowed by the real user, which stays root. */
@@ -739,6 +753,9 @@ _Noreturn void room_do_file_call(const struct room_job *own_job)
         break;
     case ROOM_CALL_CONNECT:
         do_connect();
+        break;
+    case ROOM_CALL_LISTEN:
+        do_listen();
     }
     fail_with(ERR_INVALID_REQUEST, path, "unknown call");
 }

@@ -56,7 +56,8 @@ struct room {
     bool is_ready;
     bool is_in_memory;
     enum room_network network;
-    int refusals; /* from its relay; or -1 */
+    const char *const *variables; /* of all commands, below their own; or NULL */
+    int refusals;                 /* from its relay; or -1 */
     struct ready_watch *refusals_watch;
     void (*on_refused)(void *data, const struct room_refusal *refusal);
     void (*on_end)(void *data, const struct err *why);

@@ -686,6 +686,7 @@ int room_start(struct room_keeper *keeper, const struct room_plan *plan, room_st
                           .started = done,
                           .started_data = data,
                           .network = plan->network,
+                          .variables = plan->variables,
                           .refusals = -1,
                           .on_refused = plan->on_refused,
                           .on_end = plan->on_end,

@@ -164,6 +164,8 @@ struct room_plan {
     size_t layer_count;
     enum room_network network;
     const struct iplist *addresses; /* of ROOM_NETWORK_LISTED; copied */
+    /* NAME=value, NULL-terminated, or NULL: of all its commands, below their own; borrowed. */
+    const char *const *variables;
     /* 0: the defaults above. */
     uint64_t memory_bytes;
     unsigned cpu_percent; /* of one core */
@@ -419,5 +421,11 @@ enum { ROOM_CONNECT_TIMEOUT_MS = 5000 };
  */
 typedef void room_connected(void *data, const struct err *err, int fd);
 int room_connect(struct room *room, uint16_t port, room_connected *done, void *data);
+
+/*
+ * Listens at a port of the room's own loopback, and passes the listening socket on: whoever accepts
+ * from it serves the room from outside.
+ */
+int room_listen(struct room *room, uint16_t port, room_connected *done, void *data);
 
 #endif

@@ -85,6 +85,7 @@ enum room_file_call {
     ROOM_CALL_COPY,
     ROOM_CALL_MOVE,
     ROOM_CALL_CONNECT, /* to the port in `size`; it has no path */
+    ROOM_CALL_LISTEN,  /* at that port; nor has this */
 };
 
 /*

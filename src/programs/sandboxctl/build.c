@@ -132,6 +132,7 @@ static int send_context(struct ctl *ctl, const struct option_values *values,
 static int write_steps(const struct option_values *values, const char *context, struct buf *out,
                        struct err *err)
 {
+    const struct option_list hosts = options_list(values, SANDBOX_BUILD_DOMAIN);
     struct json_writer json;
     int r;
 
@@ -144,6 +145,12 @@ static int write_steps(const struct option_values *values, const char *context, 
     for (size_t i = 0; i < values->argument_count; i++)
         json_write_str(&json, str_from(values->arguments[i]));
     json_end_array(&json);
+    if (hosts.count > 0) {
+        json_key(&json, STR("network_policy"));
+        json_begin_object(&json);
+        ctl_put_list(&json, STR("allowed_domains"), hosts);
+        json_end_object(&json);
+    }
     json_end_object(&json);
     r = json_writer_finish(&json);
     return r < 0 ? err_set_plain(err, r) : 0;

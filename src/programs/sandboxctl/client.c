@@ -211,6 +211,15 @@ int ctl_ask(struct ctl *ctl, enum http_method method, const char *target, struct
     return r;
 }
 
+void ctl_put_list(struct json_writer *json, struct str name, struct option_list list)
+{
+    json_key(json, name);
+    json_begin_array(json);
+    for (size_t i = 0; i < list.count; i++)
+        json_write_str(json, str_from(list.items[i]));
+    json_end_array(json);
+}
+
 int ctl_ask_json(struct ctl *ctl, enum http_method method, const char *target, struct buf *body,
                  struct arena *arena, const struct json_value **out_answer, struct err *err)
 {

@@ -8,6 +8,7 @@
 #define PROGRAMS_SANDBOXCTL_CTL_H
 
 #include "base/json.h"
+#include "base/jsonwrite.h"
 #include "base/options/options.h"
 #include "base/secret.h"
 #include "cli/authorities.h"
@@ -71,6 +72,9 @@ int request_send(struct ctl_request *request, enum http_method method, struct bu
 int request_wait(struct ctl_request *request, struct err *err);
 /* What went wrong with one that is over; 0 if nothing. */
 int request_result(const struct ctl_request *request, struct err *err);
+
+/* "name": ["…", …] of an object. */
+void ctl_put_list(struct json_writer *json, struct str name, struct option_list list);
 
 /* One request and its answer, in ctl->body. */
 int ctl_ask(struct ctl *ctl, enum http_method method, const char *target, struct buf *body,

@@ -48,30 +48,23 @@ static int put_limits(struct json_writer *json, const struct option_values *valu
     return 0;
 }
 
-static void put_addresses(struct json_writer *json, struct str key, struct option_list list)
-{
-    json_key(json, key);
-    json_begin_array(json);
-    for (size_t i = 0; i < list.count; i++)
-        json_write_str(json, str_from(list.items[i]));
-    json_end_array(json);
-}
-
 static int put_network(struct json_writer *json, const struct option_values *values,
                        struct err *err)
 {
     const struct option_list allowed = options_list(values, SANDBOX_CREATE_ALLOW_IP);
     const struct option_list denied = options_list(values, SANDBOX_CREATE_DENY_IP);
+    const struct option_list hosts = options_list(values, SANDBOX_CREATE_DOMAIN);
 
     if (denied.count > 0 && allowed.count == 0)
         return err_set_field(err, ERR_INVALID_OPTION, "--deny-ip",
                              "--deny-ip makes exceptions from --allow-ip, which is missing");
-    if (allowed.count == 0)
+    if (allowed.count == 0 && hosts.count == 0)
         return 0;
     json_key(json, STR("network_policy"));
     json_begin_object(json);
-    put_addresses(json, STR("allowed_ips"), allowed);
-    put_addresses(json, STR("denied_ips"), denied);
+    ctl_put_list(json, STR("allowed_ips"), allowed);
+    ctl_put_list(json, STR("denied_ips"), denied);
+    ctl_put_list(json, STR("allowed_domains"), hosts);
     json_end_object(json);
     return 0;
 }

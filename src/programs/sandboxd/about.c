@@ -108,6 +108,7 @@ void about_capabilities(const struct api_call *call)
     json_put_bool(&json, STR("files_in_memory"), call->service->config.is_in_memory);
     json_put_str(&json, STR("network"), STR("none"));
     json_put_bool(&json, STR("allowed_ips"), has->has_listed_network);
+    json_put_bool(&json, STR("allowed_domains"), call->service->config.web != NULL);
     json_put_int(&json, STR("max_sandboxes"), call->service->config.max_sandboxes);
     json_end_object(&json);
     call_answer_written(call->exchange, 200, &json, &out);

@@ -9,6 +9,7 @@
 #include "base/hex.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "isolate/webproxy.h"
 #include "programs/sandboxd/contexts.h"
 #include "programs/sandboxd/imagenames.h"
 #include "programs/sandboxd/preset.h"
@@ -83,10 +84,11 @@ struct build {
     bool is_released; /* what it waited for has failed */
     struct room *room;
     struct room_exec *exec;
-    struct context *context; /* for COPY; or NULL */
-    int archive;             /* for IMPORT; or -1 */
-    struct str name;         /* that the image gets; or empty */
-    struct iplist network;   /* or empty */
+    struct context *context;       /* for COPY; or NULL */
+    int archive;                   /* for IMPORT; or -1 */
+    struct str name;               /* that the image gets; or empty */
+    struct network_policy network; /* or empty */
+    struct webgrant web;           /* of the room, if that has hosts */
     struct buf log;
     struct err failure; /* why the room is being deleted */
     bool is_paused;     /* somebody reads its output too slowly */
@@ -373,9 +375,7 @@ static void end_build(struct build *build, const struct err *err, struct str log
 /* Whether a step that fails in one of them fails in the other, too. */
 static bool is_alike(const struct build *a, const struct build *b)
 {
-    return a->network.count == b->network.count &&
-           memcmp(a->network.networks, b->network.networks,
-                  a->network.count * sizeof(*a->network.networks)) == 0;
+    return network_is_same(&a->network, &b->network);
 }
 
 /* Those that waited for the same layer fail with it, or build it with their own network. */
@@ -567,9 +567,18 @@ static void leave(struct build *build)
 static void on_room_end(void *data, const struct err *why)
 {
     struct build *build = data;
+    const bool is_starting = webgrant_is_awaited(&build->web);
 
-    (void)why; /* a command that was running fails with it */
     build->room = NULL;
+    webgrant_close(&build->web);
+    if (!is_starting)
+        return; /* a command that was running fails with it */
+    build->failure = (struct err)ERR_INIT;
+    if (why != NULL)
+        build->failure = *why;
+    else
+        err_set(&build->failure, ERR_SESSION_OVER, "the sandbox ended while it was started");
+    abandon(build);
 }
 
 static void on_output(void *data, enum room_stream stream, struct str bytes)
@@ -714,10 +723,26 @@ static void bring_context(struct build *build)
     }
 }
 
+static void on_web(void *data, const struct err *err)
+{
+    struct build *build = data;
+
+    if (err != NULL) {
+        build->failure = *err;
+        stop_room(build);
+    } else if (build->steps[build->at].word == COPY || build->steps[build->at].word == IMPORT) {
+        bring_context(build);
+    } else {
+        run_step(build);
+    }
+}
+
 static void on_started(void *data, const struct err *err, struct room *room,
                        const struct room_reached *reached)
 {
     struct build *build = data;
+    struct err failed = ERR_INIT;
+    int r;
 
     (void)reached;
     if (err != NULL) {
@@ -726,10 +751,16 @@ static void on_started(void *data, const struct err *err, struct room *room,
         return;
     }
     build->room = room;
-    if (build->steps[build->at].word == COPY || build->steps[build->at].word == IMPORT)
-        bring_context(build);
-    else
-        run_step(build);
+    if (build->network.hosts.count == 0) {
+        on_web(build, NULL);
+        return;
+    }
+    r = webgrant_open(&build->web, build->images->service->config.web, room, &build->network.hosts,
+                      on_web, build);
+    if (r < 0) {
+        err_set_plain(&failed, r);
+        on_web(build, &failed);
+    }
 }
 
 static void on_refused(void *data, const struct room_refusal *refusal)
@@ -743,15 +774,18 @@ static void start_room(struct build *build)
 {
     struct service *service = build->images->service;
     const char *layers[ROOM_MAX_LAYERS];
-    struct room_plan plan = {.id = build->room_id,
-                             .layers = layers,
-                             .network = build->network.count > 0 ? ROOM_NETWORK_LISTED
-                                                                 : service->config.build_network,
-                             .addresses = &build->network,
-                             .is_build = true,
-                             .on_refused = on_refused,
-                             .on_end = on_room_end,
-                             .data = build};
+    struct room_plan plan = {
+        .id = build->room_id,
+        .layers = layers,
+        .network = build->network.addresses.count > 0 ? ROOM_NETWORK_LISTED
+                   : build->network.hosts.count > 0   ? ROOM_NETWORK_NONE
+                                                      : service->config.build_network,
+        .addresses = &build->network.addresses,
+        .variables = build->network.hosts.count > 0 ? webproxy_variables : NULL,
+        .is_build = true,
+        .on_refused = on_refused,
+        .on_end = on_room_end,
+        .data = build};
     struct err err = ERR_INIT;
     int r = images_layers(build->images, build->parent, layers, &plan.layer_count, &err);
     char name[NAME_BYTES + 1];
@@ -933,6 +967,7 @@ void images_free_builds(struct images *images)
 
         build->exec = NULL;
         build->room = NULL;
+        webgrant_close(&build->web);
         build->is_builder = true;
         err_set(&err, ERR_BUSY, "the service is stopping");
         fail(build, &err);

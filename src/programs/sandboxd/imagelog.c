@@ -167,7 +167,7 @@ void images_create(const struct api_call *call)
     const struct json_value *object = call_object(call, &arena, false);
     const struct json_value *steps;
     struct context *context = NULL;
-    struct iplist network = {.count = 0};
+    struct network_policy network = {.hosts = {.count = 0}};
     const char *wrong;
 
     if (object == NULL)

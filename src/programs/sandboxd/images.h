@@ -45,8 +45,9 @@ struct images_events {
 struct images_request {
     const struct json_value *steps; /* were checked */
     const char *owner;
-    struct context *context;      /* taken over; or NULL */
-    const struct iplist *network; /* of the steps, in place of the service's; or NULL, or empty */
+    struct context *context; /* taken over; or NULL */
+    /* Of the steps, in place of the service's; or NULL, or empty. */
+    const struct network_policy *network;
 };
 
 /* Calls `done`, maybe at once. */

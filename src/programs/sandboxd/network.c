@@ -6,7 +6,34 @@
 #include "base/err.h"
 #include "net/address.h"
 
-static const char *const names[] = {"allowed_ips", "denied_ips"};
+#define SAVED_HOSTS ";" /* comes before them */
+
+static const char *const address_names[] = {"allowed_ips", "denied_ips"};
+#define HOSTS_NAME "allowed_domains"
+
+bool network_is_none(const struct network_policy *policy)
+{
+    return policy->addresses.count == 0 && policy->hosts.count == 0;
+}
+
+static bool has_same_hosts(const struct domainlist *a, const struct domainlist *b)
+{
+    for (size_t i = 0; i < a->count && i < b->count; i++)
+        if (strcmp(a->entries[i].host, b->entries[i].host) != 0 ||
+            a->entries[i].is_below != b->entries[i].is_below ||
+            a->entries[i].port != b->entries[i].port)
+            return false;
+    return a->count == b->count;
+}
+
+bool network_is_same(const struct network_policy *a, const struct network_policy *b)
+{
+    return a->addresses.count == b->addresses.count && has_same_hosts(&a->hosts, &b->hosts) &&
+           memcmp(a->addresses.networks, b->addresses.networks,
+                  a->addresses.count * sizeof(*a->addresses.networks)) == 0;
+}
+
+/* ---- reading ---- */
 
 static const char *explain(int code)
 {
@@ -23,7 +50,20 @@ static const char *explain(int code)
     }
 }
 
-static const char *read_list(const struct json_value *list, bool is_denied, struct iplist *out_list)
+static const char *add_host(struct domainlist *hosts, struct str text)
+{
+    switch (domainlist_add(hosts, text, NULL)) {
+    case 0:
+        return NULL;
+    case ERR_TOO_LARGE:
+        return "at most 64 domains can be allowed";
+    default:
+        return "a domain is written like example.com, *.example.com or example.com:8443";
+    }
+}
+
+static const char *read_addresses(const struct json_value *list, bool is_denied,
+                                  struct iplist *out_list)
 {
     if (list == NULL || list->type == JSON_NULL)
         return NULL;
@@ -40,48 +80,85 @@ static const char *read_list(const struct json_value *list, bool is_denied, stru
     return NULL;
 }
 
-const char *network_read(const struct json_value *policy, struct iplist *out_list)
+static const char *read_hosts(const struct json_value *list, struct domainlist *out_hosts)
 {
-    struct iplist list = {.count = 0};
+    if (list == NULL || list->type == JSON_NULL)
+        return NULL;
+    if (list->type != JSON_ARRAY)
+        return HOSTS_NAME " must be a list of texts";
+    json_each_item (item, list) {
+        const char *wrong = item->type == JSON_STRING ? add_host(out_hosts, json_str(item))
+                                                      : HOSTS_NAME " must be a list of texts";
+
+        if (wrong != NULL)
+            return wrong;
+    }
+    return NULL;
+}
+
+const char *network_read(const struct json_value *policy, struct network_policy *out_policy)
+{
+    struct network_policy read = {.addresses = {.count = 0}};
+    const char *wrong = NULL;
 
     if (policy == NULL || policy->type == JSON_NULL)
         return NULL;
     if (policy->type != JSON_OBJECT)
         return "network_policy must be an object";
-    for (size_t i = 0; i < array_size(names); i++) {
-        const char *wrong = read_list(json_get(policy, str_from(names[i])), i == 1, &list);
-
-        if (wrong != NULL)
-            return wrong;
-    }
-    if (iplist_has_allowed(&list))
-        *out_list = list;
+    for (size_t i = 0; i < array_size(address_names) && wrong == NULL; i++)
+        wrong =
+            read_addresses(json_get(policy, str_from(address_names[i])), i == 1, &read.addresses);
+    if (wrong == NULL)
+        wrong = read_hosts(json_get(policy, STR(HOSTS_NAME)), &read.hosts);
+    if (wrong != NULL)
+        return wrong;
+    if (!iplist_has_allowed(&read.addresses))
+        read.addresses = (struct iplist){.count = 0};
+    *out_policy = read;
     return NULL;
 }
 
-const char *network_read_text(struct str text, struct iplist *out_list)
+const char *network_read_texts(struct str addresses, struct str hosts,
+                               struct network_policy *out_policy)
 {
-    struct iplist list = {.count = 0};
+    struct network_policy read = {.addresses = {.count = 0}};
+    const char *wrong = NULL;
     struct str part;
 
-    while (text.len > 0 && str_cut(&text, ',', &part)) {
-        const char *wrong = explain(iplist_add(&list, str_trim(part), false));
-
-        if (wrong != NULL)
-            return wrong;
-    }
-    *out_list = list;
-    return NULL;
+    while (wrong == NULL && addresses.len > 0 && str_cut(&addresses, ',', &part))
+        wrong = explain(iplist_add(&read.addresses, str_trim(part), false));
+    while (wrong == NULL && hosts.len > 0 && str_cut(&hosts, ',', &part))
+        wrong = add_host(&read.hosts, str_trim(part));
+    if (wrong == NULL)
+        *out_policy = read;
+    return wrong;
 }
 
-void network_write(struct json_writer *json, const struct iplist *list)
+/* ---- writing ---- */
+
+static void write_hosts(struct json_writer *json, const struct domainlist *hosts)
 {
-    if (list->count == 0)
+    json_key(json, STR(HOSTS_NAME));
+    json_begin_array(json);
+    for (size_t i = 0; i < hosts->count; i++) {
+        char text[DOMAINLIST_TEXT_BYTES];
+
+        domainlist_format(&hosts->entries[i], text);
+        json_write_str(json, str_from(text));
+    }
+    json_end_array(json);
+}
+
+void network_write(struct json_writer *json, const struct network_policy *policy)
+{
+    const struct iplist *list = &policy->addresses;
+
+    if (network_is_none(policy))
         return;
     json_key(json, STR("network_policy"));
     json_begin_object(json);
-    for (size_t i = 0; i < array_size(names); i++) {
-        json_key(json, str_from(names[i]));
+    for (size_t i = 0; i < array_size(address_names); i++) {
+        json_key(json, str_from(address_names[i]));
         json_begin_array(json);
         for (size_t j = 0; j < list->count; j++) {
             char text[IPLIST_TEXT_BYTES];
@@ -92,11 +169,14 @@ void network_write(struct json_writer *json, const struct iplist *list)
         }
         json_end_array(json);
     }
+    if (policy->hosts.count > 0)
+        write_hosts(json, &policy->hosts);
     json_end_object(json);
 }
 
-int network_write_text(struct buf *out, const struct iplist *list)
+int network_write_addresses(struct buf *out, const struct network_policy *policy)
 {
+    const struct iplist *list = &policy->addresses;
     int r = 0;
 
     for (size_t i = 0; i < list->count && r == 0; i++) {
@@ -108,6 +188,45 @@ int network_write_text(struct buf *out, const struct iplist *list)
     }
     return r;
 }
+
+int network_write_hosts(struct buf *out, const struct network_policy *policy)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < policy->hosts.count && r == 0; i++) {
+        char text[DOMAINLIST_TEXT_BYTES];
+
+        domainlist_format(&policy->hosts.entries[i], text);
+        r = buf_printf(out, "%s%s", i > 0 ? "," : "", text);
+    }
+    return r;
+}
+
+int network_save(const struct network_policy *policy, struct buf *out)
+{
+    int r = iplist_write(&policy->addresses, out);
+
+    if (r == 0 && policy->hosts.count > 0)
+        r = buf_printf(out, SAVED_HOSTS);
+    return r == 0 ? network_write_hosts(out, policy) : r;
+}
+
+int network_load(struct str text, struct network_policy *out_policy)
+{
+    const size_t end = str_find(text, STR(SAVED_HOSTS));
+    struct network_policy read = {.addresses = {.count = 0}};
+    struct str hosts = end == SIZE_MAX ? STR_EMPTY : str_slice(text, end + 1, SIZE_MAX);
+    struct str part;
+    int r = iplist_read(str_slice(text, 0, end), &read.addresses);
+
+    while (r == 0 && hosts.len > 0 && str_cut(&hosts, ',', &part))
+        r = domainlist_add(&read.hosts, part, NULL);
+    if (r == 0)
+        *out_policy = read;
+    return r;
+}
+
+/* ---- refusals ---- */
 
 void network_log_refusal(const struct log *log, const char *whose, const char *id,
                          const struct room_refusal *refusal)

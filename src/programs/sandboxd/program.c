@@ -51,6 +51,7 @@ struct program {
     struct log log;
     struct loop *loop;
     struct sandboxstore *store;
+    struct webaccess *web;
     struct room_keeper *keeper;
     struct service service;
     bool has_service;
@@ -62,6 +63,7 @@ struct program {
     bool has_failed; /* the keeper died */
     int listen_fd;
     int state_fd; /* the directory, private to us, locked */
+    int web_fd;   /* what starts the web proxy; see webaccess.h */
     int file_fd;  /* the file with our address, locked: so others know that it is ours */
     char state_path[PATH_MAX];
     char url[URL_BYTES];        /* the address that it listens on */
@@ -380,6 +382,7 @@ static int serve(struct program *program, const struct option_values *values, st
         .log = &program->log,
         .store = program->store,
         .keeper = program->keeper,
+        .web = program->web,
         .idle_stop_ms = options_int(values, SANDBOXD_OPTION_IDLE_STOP),
         .idle_delete_ms = options_int(values, SANDBOXD_OPTION_IDLE_DELETE),
         .disk_bytes = (uint64_t)options_int(values, SANDBOXD_OPTION_DISK_SIZE),
@@ -445,7 +448,9 @@ static int work(struct program *program, const struct option_values *values, str
     int r;
 
     umask(PRIVATE_UMASK);
-    r = read_preview_url(program, values, err);
+    r = webaccess_fork(GATEHOUSE_LIBEXECDIR, &program->web_fd, err); /* before there are secrets */
+    if (r == 0)
+        r = read_preview_url(program, values, err);
     if (r == 0)
         r = read_public_url(program, values, err);
     if (r == 0)
@@ -469,13 +474,15 @@ static int work(struct program *program, const struct option_values *values, str
         return err_set_plain(err, r);
     timer_init(&program->deadline, program->loop, on_shutdown, program);
     certificate_watch(&program->certificate, program->loop);
-    r = room_keeper_watch(program->keeper, program->loop);
+    r = webaccess_new(program->loop, program->web_fd, &program->web);
+    if (r == 0)
+        r = room_keeper_watch(program->keeper, program->loop);
     return r == 0 ? serve(program, values, err) : err_set_plain(err, r);
 }
 
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    struct program program = {.listen_fd = -1, .state_fd = -1, .file_fd = -1};
+    struct program program = {.listen_fd = -1, .state_fd = -1, .file_fd = -1, .web_fd = -1};
     int r;
 
     (void)arena;
@@ -491,6 +498,10 @@ static int run(const struct option_values *values, struct arena *arena, struct e
         room_keeper_free(program.keeper);
     if (program.has_service)
         service_done(&program.service);
+    if (program.web != NULL)
+        webaccess_free(program.web);
+    else if (program.web_fd >= 0)
+        close(program.web_fd);
     if (program.server != NULL)
         httpserver_free(program.server);
     certificate_close(&program.certificate);

@@ -23,7 +23,7 @@ struct creation {
     struct service *service;
     struct exchange *exchange;
     struct sandboxstore_sandbox record;
-    struct iplist network;
+    struct network_policy network;
     bool is_existing;
     bool shows_image; /* the first generation of the API */
 };

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "isolate/webproxy.h"
 #include "programs/sandboxd/daytona/buildlog.h"
 #include "programs/sandboxd/daytona/creation.h"
 #include "programs/sandboxd/daytona/pty.h"
@@ -11,7 +12,6 @@
 #include "programs/sandboxd/details.h"
 #include "programs/sandboxd/executions.h"
 #include "programs/sandboxd/images.h"
-#include "programs/sandboxd/network.h"
 
 enum {
     MOST_SANDBOXES = 1 << 20, /* also stopped ones */
@@ -89,15 +89,16 @@ static void drop(struct sandbox *sandbox)
 {
     map_remove(&sandbox->service->sandboxes, str_from(sandbox->record.id));
     list_remove(&sandbox->node);
+    webgrant_close(&sandbox->web);
     details_free(sandbox->details);
     free(sandbox->network);
     free(sandbox);
 }
 
 /* False without memory. */
-static bool set_network(struct sandbox *sandbox, const struct iplist *network)
+static bool set_network(struct sandbox *sandbox, const struct network_policy *network)
 {
-    if (network == NULL || network->count == 0)
+    if (network == NULL || network_is_none(network))
         return true;
     sandbox->network = malloc(sizeof(*sandbox->network));
     if (sandbox->network != NULL)
@@ -108,12 +109,12 @@ static bool set_network(struct sandbox *sandbox, const struct iplist *network)
 /* One that is not saved has no network after a restart. */
 static void save_network(struct sandbox *sandbox)
 {
-    cleanup_buf struct buf text = BUF_INIT(IPLIST_MAX * IPLIST_TEXT_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(NETWORK_TEXT_BYTES);
     int r;
 
     if (sandbox->network == NULL)
         return;
-    r = iplist_write(sandbox->network, &text);
+    r = network_save(sandbox->network, &text);
     if (r == 0)
         r = sandboxstore_save_network(sandbox->service->config.store, str_from(sandbox->record.id),
                                       buf_view(&text));
@@ -289,13 +290,23 @@ static void fail_start(struct sandbox *sandbox, const struct err *err)
 
 static void stop(struct sandbox *sandbox);
 
+static void finish_start(void *data, const struct err *err);
+
 static void on_room_end(void *data, const struct err *why)
 {
     struct sandbox *sandbox = data;
+    const bool is_starting = webgrant_is_awaited(&sandbox->web);
+    struct err over = ERR_INIT;
 
     sandbox->room = NULL;
+    webgrant_close(&sandbox->web);
     sandbox->stopped_ms = loop_now_ms(sandbox->service->config.loop);
     forget_shells(sandbox);
+    if (is_starting) {
+        err_set(&over, ERR_SESSION_OVER, "the sandbox ended while it was started");
+        finish_start(sandbox, why != NULL ? why : &over);
+        return;
+    }
     if (sandbox->state != SANDBOX_RUNNING)
         return; /* asked for; room_stop() or room_delete() goes on */
     if (why != NULL && why->code == ERR_NO_SPACE)
@@ -312,8 +323,27 @@ static void on_room_end(void *data, const struct err *why)
         sandbox->was_lost = true;
 }
 
-static void on_started(void *data, const struct err *err, struct room *room,
-                       const struct room_reached *reached)
+/* It runs, but not as it should. */
+static void fail_running(struct sandbox *sandbox, const struct err *err)
+{
+    struct service *service = sandbox->service;
+    char id[SANDBOXSTORE_ID_BYTES];
+
+    log_error(service->config.log, "cannot start a sandbox", err);
+    memcpy(id, sandbox->record.id, sizeof(id));
+    sandbox->state = SANDBOX_RUNNING;
+    make_all_ready(service, id, err);
+    sandbox = map_get(&service->sandboxes, str_from(id));
+    if (sandbox == NULL || sandbox->state != SANDBOX_RUNNING)
+        return;
+    if (sandbox->is_new)
+        service_delete(sandbox, NULL);
+    else
+        stop(sandbox);
+}
+
+/* It runs, with the network that it should have; or `err` says why not. */
+static void finish_start(void *data, const struct err *err)
 {
     struct sandbox *sandbox = data;
     struct service *service = sandbox->service;
@@ -322,16 +352,17 @@ static void on_started(void *data, const struct err *err, struct room *room,
     bool was_lost;
 
     sandbox->is_moving = false;
-    sandbox->room = err == NULL ? room : NULL;
     if (sandbox->state == SANDBOX_DELETING) {
         remove_files(sandbox);
         return;
     }
     if (err != NULL) {
-        fail_start(sandbox, err);
+        if (sandbox->room != NULL)
+            fail_running(sandbox, err);
+        else
+            fail_start(sandbox, err);
         return;
     }
-    sandbox->reached = *reached;
     sandbox->state = SANDBOX_RUNNING;
     if (!sandbox->is_new) {
         sandbox->record.is_running = true;
@@ -347,6 +378,29 @@ static void on_started(void *data, const struct err *err, struct room *room,
     sandbox = map_get(&service->sandboxes, str_from(id));
     if (sandbox != NULL && !list_is_empty(&sandbox->stoppers) && sandbox->state == SANDBOX_RUNNING)
         stop(sandbox);
+}
+
+static void on_started(void *data, const struct err *err, struct room *room,
+                       const struct room_reached *reached)
+{
+    struct sandbox *sandbox = data;
+    struct err failed = ERR_INIT;
+    int r;
+
+    sandbox->room = err == NULL ? room : NULL;
+    if (err == NULL)
+        sandbox->reached = *reached;
+    if (err != NULL || sandbox->state == SANDBOX_DELETING || sandbox->network == NULL ||
+        sandbox->network->hosts.count == 0) {
+        finish_start(sandbox, err);
+        return;
+    }
+    r = webgrant_open(&sandbox->web, sandbox->service->config.web, room, &sandbox->network->hosts,
+                      finish_start, sandbox);
+    if (r < 0) {
+        err_set_plain(&failed, r);
+        finish_start(sandbox, &failed);
+    }
 }
 
 void service_note_refusal(struct service *service, const char *whose, const char *id,
@@ -370,8 +424,7 @@ static void start(struct sandbox *sandbox)
     struct room_plan plan = {
         .id = sandbox->record.id,
         .layers = layers,
-        .network = sandbox->network != NULL ? ROOM_NETWORK_LISTED : ROOM_NETWORK_NONE,
-        .addresses = sandbox->network,
+        .network = ROOM_NETWORK_NONE,
         .memory_bytes = (uint64_t)sandbox->record.memory_mb << 20,
         .cpu_percent = (unsigned)sandbox->record.cpu_percent,
         .processes = (unsigned)sandbox->record.pids_max,
@@ -384,6 +437,12 @@ static void start(struct sandbox *sandbox)
     struct err err = ERR_INIT;
     int r = images_layers(service->images, sandbox->record.image, layers, &plan.layer_count, &err);
 
+    if (sandbox->network != NULL && sandbox->network->addresses.count > 0) {
+        plan.network = ROOM_NETWORK_LISTED;
+        plan.addresses = &sandbox->network->addresses;
+    }
+    if (sandbox->network != NULL && sandbox->network->hosts.count > 0)
+        plan.variables = webproxy_variables;
     sandbox->state = SANDBOX_STARTING;
     if (sandbox->details != NULL) {
         const bool was_archived = sandbox->details->is_archived;
@@ -677,9 +736,9 @@ static void load_network(void *data, struct str id, struct str text)
 {
     struct service *service = data;
     struct sandbox *sandbox = map_get(&service->sandboxes, id);
-    struct iplist network;
+    struct network_policy network;
 
-    if (sandbox != NULL && sandbox->network == NULL && iplist_read(text, &network) == 0)
+    if (sandbox != NULL && sandbox->network == NULL && network_load(text, &network) == 0)
         (void)set_network(sandbox, &network);
 }
 

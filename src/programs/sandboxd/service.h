@@ -17,6 +17,8 @@
 #include "loop/timer.h"
 #include "programs/sandboxd/contextcache.h"
 #include "programs/sandboxd/daytona/parts.h"
+#include "programs/sandboxd/network.h"
+#include "programs/sandboxd/webaccess.h"
 #include "store/sandboxstore.h"
 
 struct details;
@@ -37,6 +39,7 @@ struct service_config {
     uint64_t disk_bytes;             /* of the files of each new one; 0: not limited */
     bool is_in_memory;               /* those files: they are gone when it stops */
     enum room_network build_network; /* of the steps of images */
+    struct webaccess *web;           /* for policies with hosts */
     bool has_tls;                    /* clients come by https */
 };
 
@@ -76,8 +79,9 @@ struct sandbox {
     struct list node; /* service->order */
     struct service *service;
     struct sandboxstore_sandbox record;
-    struct details *details; /* of the Daytona API; or NULL */
-    struct iplist *network;  /* which addresses it reaches; NULL: none */
+    struct details *details;        /* of the Daytona API; or NULL */
+    struct network_policy *network; /* what it reaches; NULL: nothing */
+    struct webgrant web;            /* while it runs, if that has hosts */
     enum sandbox_state state;
     struct room *room; /* while it runs */
     struct room_reached reached;
@@ -126,8 +130,8 @@ struct sandbox *service_find_named(const struct service *service, struct str nam
 
 /* What a sandbox can have beside its record. */
 struct service_extras {
-    struct details *details;      /* taken over if it succeeds; or NULL */
-    const struct iplist *network; /* NULL, or empty: none */
+    struct details *details;              /* taken over if it succeeds; or NULL */
+    const struct network_policy *network; /* NULL, or empty: none */
 };
 
 /*

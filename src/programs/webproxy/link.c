@@ -37,7 +37,6 @@ enum {
 struct link {
     int fd;
     struct webproxy_box *box;
-    const struct webproxy_terms *terms;
     size_t len;
     char head[WEBPROXY_HEAD_BYTES]; /* and what came behind it */
 };
@@ -155,7 +154,7 @@ static int reach(const struct link *link, const struct webproxy_request *request
     int tries = 0;
     int fd = -1;
 
-    if (!domainlist_allows(&link->terms->hosts, request->host, request->port)) {
+    if (!domainlist_allows(&link->box->hosts, request->host, request->port)) {
         refuse_host(link, request);
         return -1;
     }
@@ -219,7 +218,7 @@ static bool wait_for_any(const struct link *link, struct pollfd waits[PUMP_ENDS]
             return false;
     }
     memcpy(all, waits, PUMP_ENDS * sizeof(*waits));
-    all[PUMP_ENDS] = (struct pollfd){.fd = left_ms < 0 ? link->box->first : -1, .events = POLLIN};
+    all[PUMP_ENDS] = (struct pollfd){.fd = left_ms < 0 ? link->box->life : -1, .events = POLLIN};
     if (poll(all, PUMP_ENDS + 1, (int)left_ms) < 0)
         return errno == EINTR;
     memcpy(waits, all, PUMP_ENDS * sizeof(*waits));
@@ -291,19 +290,19 @@ static void *live(void *data)
     return NULL;
 }
 
-void webproxy_link_start(int fd, struct webproxy_box *box, const struct webproxy_terms *terms)
+void webproxy_link_start(int fd, struct webproxy_box *box, int max_links)
 {
     struct link *link = NULL;
     pthread_attr_t attributes;
     pthread_t thread;
     bool is_started = false;
 
-    if (atomic_fetch_add(&link_count, 1) < terms->max_links)
+    if (atomic_fetch_add(&link_count, 1) < max_links &&
+        atomic_load(&box->uses) <= WEBPROXY_BOX_LINKS)
         link = calloc(1, sizeof(*link));
     if (link != NULL && pthread_attr_init(&attributes) == 0) {
         link->fd = fd;
         link->box = webproxy_box_ref(box);
-        link->terms = terms;
         (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
         (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         is_started = pthread_create(&thread, &attributes, live, link) == 0;

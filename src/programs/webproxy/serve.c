@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,7 +40,7 @@ void webproxy_box_unref(struct webproxy_box *box)
 {
     if (box == NULL || atomic_fetch_sub(&box->uses, 1) > 1)
         return;
-    close(box->first);
+    close(box->life);
     free(box);
 }
 
@@ -50,32 +51,50 @@ static void drop_box(struct served *served)
 }
 
 /* Takes both descriptors over, unless there is no room. */
-static bool add_box(struct server *server, int listener, int first)
+static bool add_box(struct server *server, int listener, int life, const struct domainlist *hosts)
 {
     struct webproxy_box *box;
     size_t i = 0;
 
     while (i < server->terms->max_boxes && server->boxes[i].listener >= 0)
         i++;
-    box = i < server->terms->max_boxes ? malloc(sizeof(*box)) : NULL;
+    box = i < server->terms->max_boxes ? calloc(1, sizeof(*box)) : NULL;
     if (box == NULL)
         return false;
-    *box = (struct webproxy_box){.uses = 1, .first = first};
+    box->uses = 1;
+    box->life = life;
+    memcpy(&box->hosts, hosts, domainlist_bytes(hosts->count));
     server->boxes[i] = (struct served){listener, box};
+    return true;
+}
+
+/* Whether a packet is a list, and not the byte of a sandbox that has none of its own. */
+static bool read_list(struct domainlist *list, size_t len)
+{
+    if (len < domainlist_bytes(0) || list->count > DOMAINLIST_MAX ||
+        len != domainlist_bytes(list->count))
+        return false;
+    for (size_t i = 0; i < list->count; i++)
+        list->entries[i].host[DOMAINLIST_HOST_BYTES - 1] = '\0';
     return true;
 }
 
 /* False when nobody can send any more. */
 static bool take_box(struct server *server, int fd)
 {
+    static struct domainlist list;
     int fds[2];
-    char byte;
-    ssize_t got = packet_receive(fd, &byte, 1, fds, array_size(fds), MSG_DONTWAIT);
+    ssize_t got = packet_receive(fd, &list, sizeof(list), fds, array_size(fds), MSG_DONTWAIT);
+    bool has_list = got > 0 && read_list(&list, (size_t)got);
 
     if (got <= 0)
         return got < 0 && (errno == EAGAIN || errno == EINTR);
-    if (fds[0] >= 0 && fds[1] >= 0 && is_listening(fds[0]) && add_box(server, fds[0], fds[1]))
+    if (fds[0] >= 0 && fds[1] >= 0 && is_listening(fds[0]) && (got == 1 || has_list) &&
+        add_box(server, fds[0], fds[1], has_list ? &list : &server->terms->hosts)) {
+        if (has_list) /* whoever sent it waits */
+            (void)send(fds[1], "r", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
         return true;
+    }
     for (size_t i = 0; i < array_size(fds); i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -87,7 +106,7 @@ static void accept_link(const struct server *server, const struct served *served
     int fd = accept4(served->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd >= 0)
-        webproxy_link_start(fd, served->box, server->terms);
+        webproxy_link_start(fd, served->box, server->terms->max_links);
 }
 
 _Noreturn void webproxy_serve(int fd, const struct webproxy_terms *terms)
@@ -102,10 +121,10 @@ _Noreturn void webproxy_serve(int fd, const struct webproxy_terms *terms)
         waits[0] = (struct pollfd){.fd = fd, .events = POLLIN};
         for (size_t i = 0; i < terms->max_boxes; i++) {
             const struct served *served = &server.boxes[i];
-            int first = served->listener < 0 ? -1 : served->box->first;
+            int life = served->listener < 0 ? -1 : served->box->life;
 
             waits[1 + 2 * i] = (struct pollfd){.fd = served->listener, .events = POLLIN};
-            waits[2 + 2 * i] = (struct pollfd){.fd = first, .events = POLLIN};
+            waits[2 + 2 * i] = (struct pollfd){.fd = life, .events = POLLIN};
         }
         /* No more than there may be descriptors, or it is refused. */
         if (poll(waits, 1 + 2 * terms->max_boxes, -1) < 0 && errno != EINTR)

@@ -11,14 +11,15 @@
 
 enum {
     WEBPROXY_HEAD_BYTES = 32 << 10,
-    WEBPROXY_MAX_BOXES = 128,
+    WEBPROXY_MAX_BOXES = 256,
     WEBPROXY_MAX_LINKS = 256, /* connections at a time; further ones are refused */
+    WEBPROXY_BOX_LINKS = 64,  /* of them, those of one sandbox */
     /* Two for a sandbox; for a link its ends, and one more while a name is resolved. */
     WEBPROXY_MAX_FILES = 3 * WEBPROXY_MAX_LINKS + 2 * WEBPROXY_MAX_BOXES + 16,
 };
 
 struct webproxy_terms {
-    struct domainlist hosts;
+    struct domainlist hosts; /* of sandboxes that bring none */
     size_t max_boxes; /* fewer where the process may have few descriptors */
     int max_links;
 };
@@ -28,8 +29,9 @@ _Noreturn void webproxy_serve(int fd, const struct webproxy_terms *terms);
 
 /* A sandbox that is served; its links keep it. */
 struct webproxy_box {
-    atomic_int uses;
-    int first; /* readable when the sandbox has ended */
+    atomic_int uses; /* by the list of sandboxes, and by each link */
+    int life;        /* readable when the sandbox has ended */
+    struct domainlist hosts;
 };
 
 struct webproxy_box *webproxy_box_ref(struct webproxy_box *box);
@@ -39,7 +41,7 @@ void webproxy_box_unref(struct webproxy_box *box);
  * Takes the connection of a sandbox over, in a thread of its own. What the sandbox has sent before
  * its end still goes to the server, but nobody waits for the server then.
  */
-void webproxy_link_start(int fd, struct webproxy_box *box, const struct webproxy_terms *terms);
+void webproxy_link_start(int fd, struct webproxy_box *box, int max_links);
 
 /* What a program asks for; the texts are in the head. */
 struct webproxy_request {

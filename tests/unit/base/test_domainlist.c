@@ -31,6 +31,23 @@ static void a_name_is_that_host_alone(void **state)
     assert_false(allows(&list, "example.com..", 443));
 }
 
+static void what_is_written_is_read_again(void **state)
+{
+    static const char *const texts[] = {"example.com", "*.example.com",    "*",
+                                        "*:9000",      "example.com:8443", "*.example.com:1",
+                                        "203.0.113.7", "[2001:db8::1]:443"};
+    char written[DOMAINLIST_TEXT_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < array_size(texts); i++) {
+        struct domainlist list = {.count = 0};
+
+        add(&list, texts[i]);
+        domainlist_format(&list.entries[0], written);
+        assert_string_equal(written, texts[i]);
+    }
+}
+
 static void a_star_is_what_is_below(void **state)
 {
     struct domainlist list = {.count = 0};
@@ -126,4 +143,5 @@ static void an_authority_is_split(void **state)
 
 TEST_MAIN(cmocka_unit_test(a_name_is_that_host_alone), cmocka_unit_test(a_star_is_what_is_below),
           cmocka_unit_test(ports_are_those_of_the_web_unless_one_is_named),
-          cmocka_unit_test(what_is_no_host_is_refused), cmocka_unit_test(an_authority_is_split))
+          cmocka_unit_test(what_is_no_host_is_refused),
+          cmocka_unit_test(what_is_written_is_read_again), cmocka_unit_test(an_authority_is_split))

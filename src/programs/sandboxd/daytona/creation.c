@@ -36,7 +36,7 @@ struct creation {
     struct exchange *exchange;
     struct sandboxstore_sandbox record;
     struct details *details; /* NULL once the sandbox has them */
-    struct iplist network;
+    struct network_policy network;
 };
 
 static void free_creation(struct creation *creation)
@@ -51,11 +51,11 @@ static void free_creation(struct creation *creation)
 
 static void answer_unbuilt(struct exchange *exchange, struct creation *creation, const char *state)
 {
-    const struct sandbox shown = {.service = creation->service,
-                                  .record = creation->record,
-                                  .details = creation->details,
-                                  .network =
-                                      creation->network.count > 0 ? &creation->network : NULL};
+    const struct sandbox shown = {
+        .service = creation->service,
+        .record = creation->record,
+        .details = creation->details,
+        .network = network_is_none(&creation->network) ? NULL : &creation->network};
 
     daytona_answer_unbuilt(exchange, &shown, state,
                            creation->failure.code != 0 ? creation->failure.message : NULL);
@@ -338,7 +338,6 @@ static const char *read_env(const struct json_value *object, struct details *det
 static const char *read_impossible(const struct json_value *object)
 {
     static const char *const lists[] = {"volumes", "secrets"};
-    struct str text = STR_EMPTY;
 
     for (size_t i = 0; i < array_size(lists); i++) {
         const struct json_value *list = json_get(object, str_from(lists[i]));
@@ -346,21 +345,22 @@ static const char *read_impossible(const struct json_value *object)
         if (list != NULL && list->type == JSON_ARRAY && list->size > 0)
             return "volumes and secrets: this service has none";
     }
-    if (!call_member_str(object, STR("domainAllowList"), &text) || text.len > 0)
-        return "domainAllowList: sandboxes of this service reach addresses, not names";
     return NULL;
 }
 
-static const char *read_network(const struct json_value *object, struct iplist *out_list)
+static const char *read_network(const struct json_value *object, struct network_policy *out_policy)
 {
-    struct str text = STR_EMPTY;
+    struct str addresses = STR_EMPTY;
+    struct str hosts = STR_EMPTY;
     bool is_blocked = false;
 
     if (!call_member_bool(object, STR("networkBlockAll"), &is_blocked))
         return "networkBlockAll must be true or false";
-    if (!call_member_str(object, STR("networkAllowList"), &text))
+    if (!call_member_str(object, STR("networkAllowList"), &addresses))
         return "networkAllowList must be a text";
-    return is_blocked ? NULL : network_read_text(text, out_list);
+    if (!call_member_str(object, STR("domainAllowList"), &hosts))
+        return "domainAllowList must be a text";
+    return is_blocked ? NULL : network_read_texts(addresses, hosts, out_policy);
 }
 
 static const char *read_creation(const struct json_value *object, struct creation *creation)

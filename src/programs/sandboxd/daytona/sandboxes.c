@@ -85,13 +85,18 @@ static void put_resources(struct json_writer *json, const struct sandbox *sandbo
               DAYTONA_MB_PER_GB);
 }
 
-static void put_network(struct json_writer *json, const struct iplist *network)
+static void put_network(struct json_writer *json, const struct network_policy *network)
 {
-    cleanup_buf struct buf text = BUF_INIT(IPLIST_MAX * IPLIST_TEXT_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(NETWORK_TEXT_BYTES);
 
     json_put_bool(json, STR("networkBlockAll"), network == NULL);
-    if (network != NULL && network_write_text(&text, network) == 0)
+    if (network == NULL)
+        return;
+    if (network->addresses.count > 0 && network_write_addresses(&text, network) == 0)
         json_put_str(json, STR("networkAllowList"), buf_view(&text));
+    buf_clear(&text);
+    if (network->hosts.count > 0 && network_write_hosts(&text, network) == 0)
+        json_put_str(json, STR("domainAllowList"), buf_view(&text));
 }
 
 static void write_sandbox(struct json_writer *json, const struct sandbox *sandbox, const char *url,
