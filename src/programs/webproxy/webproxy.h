@@ -20,7 +20,7 @@ enum {
 
 struct webproxy_terms {
     struct domainlist hosts; /* of sandboxes that bring none */
-    size_t max_boxes; /* fewer where the process may have few descriptors */
+    size_t max_boxes;        /* fewer where the process may have few descriptors */
     int max_links;
 };
 
