@@ -360,8 +360,10 @@ class Remains(Hostile):
         return self.room / "state/sandboxes/files"
 
     def keeper_of(self, service):
-        children = pathlib.Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
-        return int(children[0])
+        keeper, = [pid for pid in self.family(service.process.pid)
+                   if pathlib.Path(f"/proc/{pid}/stat").read_text().split()[3] == str(service.process.pid)
+                   and pathlib.Path(f"/proc/{pid}/comm").read_text() == "gatehouse-init\n"]
+        return keeper
 
     def family(self, pid):
         found = []

@@ -318,13 +318,13 @@ export const details = ({ Scene, all, gatehouse, pictures, PATIENCE }) => ({
     await scene.go("/files");
     const folder = (path) => scene.page.getByRole("listitem").filter({ has: scene.page.locator(`> button[title="${path}"]`) });
     const changes = () => scene.page.locator(".viewer").getByRole("button", { name: /Rename|Delete/ }).count();
-    await scene.page.getByRole("button", { name: `${readable} (read only)` }).click();
+    await scene.page.getByRole("button", { name: "readable (read only)" }).click();
     await scene.page.locator(".viewer h2", { hasText: readable }).waitFor();
     assert.equal(await changes(), 0);
     await folder(readable).getByRole("button", { name: "note.txt" }).click();
     await scene.page.locator(".viewer").getByText(`in ${readable}`).waitFor();
     assert.equal(await changes(), 0);
-    await scene.page.getByRole("button", { name: writable, exact: true }).click();
+    await scene.page.getByRole("button", { name: "writable", exact: true }).click();
     await scene.page.locator(".viewer h2", { hasText: writable }).waitFor();
     assert.equal(await changes(), 0); // of the folder itself
     await folder(writable).getByRole("button", { name: "note.txt" }).click();

@@ -31,7 +31,7 @@ export function files(main) {
     return answer.entries ?? answer;
   }
 
-  // Of a file or a folder. A folder that the machine gives is named by its path, and stays as it is.
+  // Of a file or a folder. One that the machine gives has a label, and stays as it is.
   function item(entry) {
     const isFolder = entry.type === "directory";
     const isOpen = expanded.has(entry.path);
@@ -67,8 +67,10 @@ export function files(main) {
   }
 
   const top = h("ul");
+  // A whole path would be cut off where it differs from others.
+  const label = (path) => otherFolders().filter((folder) => base(folder.path) === base(path)).length === 1 ? base(path) : path.split("/").slice(-2).join("/");
   const others = otherFolders().map(({ path, access }) => ({
-    path, access, type: "directory", label: access === "write" ? path : `${path} (read only)`,
+    path, access, type: "directory", label: access === "write" ? label(path) : `${label(path)} (read only)`,
   }));
   const beside = h("ul");
   const again = () => {

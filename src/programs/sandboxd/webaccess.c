@@ -100,7 +100,7 @@ static void on_life(void *data)
 }
 
 /* 0 or an errno value. */
-static int hand_over(struct webgrant *grant)
+static int hand_over(const struct webaccess *access, struct webgrant *grant)
 {
     int ends[2];
     int r;
@@ -108,8 +108,8 @@ static int hand_over(struct webgrant *grant)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return errno;
     grant->life = ends[0];
-    r = ready_watch_new(grant->access->loop, grant->life, on_life, grant, &grant->watch) == 0
-            ? webproxy_hand_over(grant->access->proxy, grant->hosts, grant->listener, ends[1])
+    r = ready_watch_new(access->loop, grant->life, on_life, grant, &grant->watch) == 0
+            ? webproxy_hand_over(access->proxy, grant->hosts, grant->listener, ends[1])
             : ENOMEM;
     close(ends[1]);
     if (r != 0)
@@ -142,7 +142,7 @@ static void serve_waiting(struct webaccess *access)
     struct webgrant *grant;
 
     while ((grant = find_waiting(access)) != NULL) {
-        int r = access->proxy < 0 ? EPIPE : hand_over(grant);
+        int r = access->proxy < 0 ? EPIPE : hand_over(access, grant);
 
         if (r == EAGAIN) { /* it has not taken the others yet */
             timer_start(&access->again, AGAIN_MS);
