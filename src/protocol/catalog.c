@@ -86,13 +86,36 @@ static const struct catalog_tool *find_nearest(struct str name, catalog_offers_f
     return nearest;
 }
 
+/* The tool that other servers call so, offered or not. */
+static const struct catalog_tool *find_known_as(struct str name)
+{
+    char text[NEARNAME_BYTES];
+    char known[NEARNAME_BYTES];
+    struct str folded = {text, nearname_fold(name, text)};
+
+    for (size_t i = 0; i < catalog_tool_count; i++)
+        for (size_t j = 0; j < catalog_tools[i].known_as_count; j++)
+            if (str_eq(folded,
+                       (struct str){known, nearname_fold(catalog_tools[i].known_as[j], known)}))
+                return &catalog_tools[i];
+    return NULL;
+}
+
 int catalog_refuse(struct str name, catalog_offers_fn *offers, void *data, int code,
                    struct err *err)
 {
     const struct catalog_tool *tool = catalog_find(name);
+    const struct catalog_tool *known = tool == NULL ? find_known_as(name) : NULL;
     const struct catalog_tool *nearest;
     struct str shown = str_slice(name, 0, NAME_SHOWN_BYTES);
 
+    if (known != NULL && offers(data, known))
+        return err_set_field(err, code, "name", "unknown tool \"%.*s\"; here it is %.*s",
+                             STR_ARG(shown), STR_ARG(known->name));
+    if (known != NULL) {
+        tool = known;
+        shown = known->name;
+    }
     if (tool == NULL) {
         nearest = find_nearest(name, offers, data);
         if (nearest == NULL)

@@ -79,6 +79,8 @@ struct catalog_tool {
     const char *provider; /* the family that implements it: see call/provider.h */
     bool is_internal;     /* a step of another tool, which no client can call */
     struct str name;
+    const struct str *known_as; /* names that other servers have for such a tool */
+    size_t known_as_count;
     struct str input_schema; /* JSON, without the texts for models: what arguments are checked by */
     const struct catalog_argument *arguments;
     size_t argument_count;

@@ -777,8 +777,14 @@ static void an_unknown_tool_is_refused_with_the_nearest_that_is_offered(void **s
         {"readFile", "unknown tool \"readFile\"; did you mean read_file?"},
         {"Read", "unknown tool \"Read\"; did you mean read_file?"},
         {"search", "unknown tool \"search\"; did you mean search_files?"},
-        {"delete_file", "unknown tool \"delete_file\""},
-        {"run_command", "unknown tool \"run_command\""},
+        {"grep", "unknown tool \"grep\"; here it is search_files"},
+        {"listDirectory", "unknown tool \"listDirectory\"; here it is list_files"},
+        {"delete_file",
+         "delete is not offered: files are read-only here; the user can start this server with "
+         "--permission-filesystem-write ask or allow"},
+        {"Bash", "shell_execute is not offered; the user can start this server with "
+                 "--permission-shell ask or allow"},
+        {"frobnicate", "unknown tool \"frobnicate\""},
         {"", "unknown tool \"\""},
     };
 

@@ -136,6 +136,19 @@ class Files(Case):
         self.write(self.tool)
         self.refuses("too similar", "readnote")
 
+    def test_names_of_other_servers(self):
+        self.tool["knownAs"] = ["cat", "show_note"]
+        self.write(self.tool)
+        source, _, _, _ = self.makes()
+        self.assertIn('    STR_LITERAL("cat"),\n    STR_LITERAL("show_note"),\n', source)
+        for wrong in (["Cat"], [1], "cat", ["readnote"]):
+            self.tool["knownAs"] = wrong
+            self.refuses_tool("knownAs: ")
+        self.tool["knownAs"] = ["other_note"]
+        self.write(self.tool)
+        self.write(self.tool | {"name": "other", "order": 2, "knownAs": ["othernote"]})
+        self.refuses("too similar")
+
     def test_two_tools_in_one_place(self):
         self.write(self.tool)
         self.tool["name"] = "write_note"
