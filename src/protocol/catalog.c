@@ -86,18 +86,28 @@ static const struct catalog_tool *find_nearest(struct str name, catalog_offers_f
     return nearest;
 }
 
+static bool is_named(const struct catalog_tool *tool, struct str folded)
+{
+    char text[NEARNAME_BYTES];
+
+    for (size_t i = 0; i < tool->known_as_count; i++) {
+        size_t len = nearname_fold(tool->known_as[i], text);
+
+        if (str_eq(folded, (struct str){text, len}))
+            return true;
+    }
+    return false;
+}
+
 /* The tool that other servers call so, offered or not. */
 static const struct catalog_tool *find_known_as(struct str name)
 {
     char text[NEARNAME_BYTES];
-    char known[NEARNAME_BYTES];
     struct str folded = {text, nearname_fold(name, text)};
 
     for (size_t i = 0; i < catalog_tool_count; i++)
-        for (size_t j = 0; j < catalog_tools[i].known_as_count; j++)
-            if (str_eq(folded,
-                       (struct str){known, nearname_fold(catalog_tools[i].known_as[j], known)}))
-                return &catalog_tools[i];
+        if (is_named(&catalog_tools[i], folded))
+            return &catalog_tools[i];
     return NULL;
 }
 
