@@ -74,6 +74,7 @@ ROWS = (
     Row("--auto-confirm", "N8N_GATEWAY_AUTO_CONFIRM", None, "connects_unasked", False, True),
     Row("--non-interactive", "N8N_GATEWAY_NON_INTERACTIVE", None, "connects_unasked", False, True),
     Row("--shell-network", "N8N_GATEWAY_SHELL_NETWORK", "allow", "sees_network", False, True),
+    Row("--shell-domain", "GATEHOUSE_SHELL_DOMAIN", "host.example", "proxy", "none", "http://127.0.0.1:7653"),
     Row("--shell-writable", "N8N_GATEWAY_SHELL_WRITABLE", "{place}/there", "can_change_there",
         False, True),
     Row("--shell-readable", "GATEHOUSE_SHELL_READABLE", "{place}/there", "can_read_there",
@@ -83,14 +84,16 @@ ROWS = (
     Row("--computer-shell-timeout", "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT", "100", "is_patient", True,
         False),
 )
-# What needs root to be seen, in test_daemon_port.py; or our server, in test_server_extensions.py.
-ELSEWHERE = {"--no-notifications": "GATEHOUSE_NOTIFICATIONS",
+# What needs root to be seen, in test_daemon_port.py; or our server, in test_server_extensions.py; or counted calls, in
+# test_audit_sync.py.
+ELSEWHERE = {"--audit-sync": "GATEHOUSE_AUDIT_SYNC",
+             "--no-notifications": "GATEHOUSE_NOTIFICATIONS",
              "--no-browser-headless": "GATEHOUSE_BROWSER_HEADLESS",
              "--allow-remote-always": "GATEHOUSE_ALLOW_REMOTE_ALWAYS"}
 # Of the original daemon: test_the_original_command_lines_work().
 ORIGINAL = {"--url", "--api-key", "--no-browser", "--browser-default"}
 AT_TERMINAL = ("asker",)
-IN_BOXES = ("command", "sees_network", "can_change_there", "can_read_there",
+IN_BOXES = ("command", "sees_network", "proxy", "can_change_there", "can_read_there",
             "is_patient")
 
 
@@ -256,6 +259,9 @@ class Looks(Scene):
         seen = self.run_command(" ".join(look), *flags, **variables)["stdout"]
         ours = subprocess.run(look, capture_output=True, check=True, text=True).stdout
         return devices(seen) == devices(ours)
+
+    def proxy(self, *flags, **variables):
+        return self.run_command("echo ${https_proxy-none}", *flags, **variables)["stdout"].strip()
 
     def can_change_there(self, *flags, **variables):
         self.run_command(f"echo x > {self.there}/f", *flags, **variables)

@@ -202,7 +202,7 @@ class Sandboxes(Scene):
         service = self.serve()
         (self.room / "notes.txt").write_text("notes")
         settings = {"URL": service.url, "KEY": f"X-Api-Key: {service.key}"}
-        requests, addresses, preview, tenants = marked("run with a service")
+        requests, hosts, addresses, preview, tenants = marked("run with a service")
         first, rest = requests.split("\n", 1)
         made = json.loads(self.run_text(first, **settings).stdout)
         result = self.run_text(rest.replace("ID", made["id"]), **settings)
@@ -213,6 +213,8 @@ class Sandboxes(Scene):
         made = json.loads(self.run_text(first, **settings).stdout)
         found = json.loads(self.run_text(preview.replace("ID", made["id"]), **settings).stdout)
         self.assertEqual(found["url"], f"{service.url}/preview/8000-{found['token']}")
+        made = json.loads(self.run_text(hosts, **settings).stdout)
+        self.assertEqual(made["network_policy"]["allowed_domains"], ["example.com", "*.example.org"])
         made = json.loads(self.run_text(addresses, **settings).stdout)
         if service.ask("GET", "/capabilities")[2]["allowed_ips"]:
             self.assertEqual(made["network_policy"]["allowed_ips"], ["203.0.113.7/32", "198.51.100.0/24"])
