@@ -11,7 +11,7 @@ import time
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
-from mcp_client import Refused, Scene, picture
+from mcp_client import PATIENCE, Refused, Scene, picture
 
 SECRET = "the secret of somebody else"
 ATTEMPTS = int(os.environ.get("RACE_ATTEMPTS", "2000"))
@@ -330,10 +330,19 @@ class Walls(Boundary):
         self.assertEqual((len(members), server.pid in members), (2, True))
         if os.geteuid() == 0:
             starter, = set(members) - {server.pid}
-            targets = {int(name): os.readlink(f"/proc/{starter}/fd/{name}") for name in os.listdir(f"/proc/{starter}/fd")}
-            self.assertEqual((targets.pop(0), targets.pop(1)), ("/dev/null", "/dev/null"))
-            del targets[2]
-            self.assertEqual([target.partition(":")[0] for target in targets.values()], ["socket"])
+            deadline = time.monotonic() + PATIENCE
+            while (found := self.opened(starter)) != ["/dev/null", "/dev/null", "socket"]:
+                self.assertLess(time.monotonic(), deadline, found)  # it may still be beginning
+                time.sleep(0.02)
+
+    def opened(self, pid):
+        """What its descriptors but standard error lead to."""
+        found = {}
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}").partition(":")[0]
+        found.pop(2, None)
+        return [target for _, target in sorted(found.items())]
 
     def test_others_of_the_same_user_cannot_look_into_it(self):
         server = self.start()
