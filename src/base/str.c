@@ -94,6 +94,22 @@ size_t str_common_prefix(struct str a, struct str b)
     return i;
 }
 
+size_t str_common_suffix(struct str a, struct str b)
+{
+    size_t most = a.len < b.len ? a.len : b.len;
+    const char *a_end = a.ptr + a.len;
+    const char *b_end = b.ptr + b.len;
+    size_t len = 0;
+
+    while (len + sizeof(uint64_t) <= most &&
+           memcmp(a_end - len - sizeof(uint64_t), b_end - len - sizeof(uint64_t),
+                  sizeof(uint64_t)) == 0)
+        len += sizeof(uint64_t);
+    while (len < most && a_end[-(ptrdiff_t)len - 1] == b_end[-(ptrdiff_t)len - 1])
+        len++;
+    return len;
+}
+
 bool str_ends_with(struct str s, struct str suffix)
 {
     return s.len >= suffix.len &&

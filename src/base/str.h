@@ -55,9 +55,10 @@ bool str_eq_nocase(struct str a, struct str b);
 int str_compare(struct str a, struct str b);
 
 bool str_starts_with(struct str s, struct str prefix);
-/* Length of the common prefix in bytes. */
-size_t str_common_prefix(struct str a, struct str b);
 bool str_ends_with(struct str s, struct str suffix);
+/* How many bytes both begin, and end, with. */
+size_t str_common_prefix(struct str a, struct str b);
+size_t str_common_suffix(struct str a, struct str b);
 bool str_has_nul(struct str s);
 
 /* The view from `start`, at most `len` long, clamped to the text. */

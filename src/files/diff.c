@@ -2,8 +2,9 @@
 /*
  * Maps lines to numbers, equal lines to equal ones; then searches the shortest edit script from
  * both ends at once (Myers), splitting the problem where the two searches meet, so that memory
- * stays linear. If searching a part becomes expensive, it is split at the furthest point reached
- * instead, and when all work is spent, a part is simply replaced as a whole.
+ * stays linear. What both texts begin and end with is left aside at once. If searching a part
+ * becomes expensive, it is split at the furthest point reached instead, and when all work is spent,
+ * a part is simply replaced as a whole.
  */
 #include "files/diff.h"
 
@@ -41,6 +42,7 @@ struct part {
 
 struct diff {
     struct text a, b;
+    size_t skipped;     /* lines before these texts, equal in both */
     ptrdiff_t *forward; /* furthest line of `a` on each diagonal */
     ptrdiff_t *backward;
     uint64_t work;
@@ -101,6 +103,56 @@ static int split(struct text *text, struct str bytes)
     }
     text->starts[text->count] = at;
     return 0;
+}
+
+/* The start of the line that has, or follows, this byte; then of those before it. */
+static size_t lines_back(struct str text, size_t at, size_t lines)
+{
+    while (true) {
+        while (at > 0 && text.ptr[at - 1] != '\n')
+            at--;
+        if (at == 0 || lines-- == 0)
+            return at;
+        at--;
+    }
+}
+
+static size_t lines_forward(struct str text, size_t at, size_t lines)
+{
+    for (; at < text.len && lines > 0; lines--) {
+        const char *end = memchr(text.ptr + at, '\n', text.len - at);
+
+        at = end == NULL ? text.len : (size_t)(end - text.ptr) + 1;
+    }
+    return at;
+}
+
+static bool is_line_start(struct str text, size_t at)
+{
+    return at == 0 || text.ptr[at - 1] == '\n';
+}
+
+/*
+ * Cuts both to the lines that differ and their context: most changes are small. Whole lines only,
+ * and the same that the search would find equal first. Returns how many lines were before them.
+ */
+static size_t leave_equal_lines(struct str *a, struct str *b)
+{
+    size_t start = lines_back(*a, str_common_prefix(*a, *b), 0);
+    size_t tail = str_common_suffix(str_slice(*a, start, a->len), str_slice(*b, start, b->len));
+    size_t a_end = a->len - tail;
+    size_t b_end = b->len - tail;
+    size_t shown = lines_back(*a, start, DIFF_CONTEXT_LINES);
+    size_t skipped = count_lines(str_slice(*a, 0, shown));
+    size_t shown_end;
+
+    if (!is_line_start(*a, a_end) || !is_line_start(*b, b_end))
+        shown_end = lines_forward(*a, a_end, DIFF_CONTEXT_LINES + 1);
+    else
+        shown_end = lines_forward(*a, a_end, DIFF_CONTEXT_LINES);
+    *b = str_slice(*b, shown, b_end + (shown_end - a_end) - shown);
+    *a = str_slice(*a, shown, shown_end - shown);
+    return skipped;
 }
 
 struct known_line {
@@ -373,8 +425,10 @@ static void put_line(struct buf *out, char mark, struct str line, int *error)
 }
 
 /* An empty range names the line before it. */
-static int put_range(struct buf *out, char mark, size_t start, size_t end)
+static int put_range(struct buf *out, char mark, size_t start, size_t end, size_t skipped)
 {
+    start += skipped;
+    end += skipped;
     if (end - start == 1)
         return buf_printf(out, " %c%zu", mark, start + 1);
     return buf_printf(out, " %c%zu,%zu", mark, end > start ? start + 1 : start, end - start);
@@ -388,9 +442,9 @@ static int put_hunk(const struct diff *diff, const struct hunk *hunk, struct buf
     int r = buf_append_str(out, STR("@@"));
 
     if (r == 0)
-        r = put_range(out, '-', hunk->a, hunk->a_end);
+        r = put_range(out, '-', hunk->a, hunk->a_end, diff->skipped);
     if (r == 0)
-        r = put_range(out, '+', hunk->b, hunk->b_end);
+        r = put_range(out, '+', hunk->b, hunk->b_end, diff->skipped);
     if (r == 0)
         r = buf_append_str(out, STR(" @@\n"));
     if (r < 0)
@@ -484,7 +538,8 @@ static int put_all(const struct diff *diff, const struct diff_options *options, 
         if (r < 0 && r != ERR_TOO_LARGE)
             break;
         out->len = kept;
-        r = buf_printf(out, "… the diff continues at line %zu; truncated here\n", hunk.a + 1);
+        r = buf_printf(out, "… the diff continues at line %zu; truncated here\n",
+                       diff->skipped + hunk.a + 1);
         break;
     }
     return r;
@@ -499,6 +554,7 @@ int diff_unified(struct str before, struct str after, const struct diff_options 
 
     if (str_eq(before, after))
         return 0;
+    diff.skipped = leave_equal_lines(&before, &after);
     if (count_lines(before) + count_lines(after) > DIFF_MAX_LINES)
         return ERR_TOO_LARGE;
     r = split(&diff.a, before);

@@ -16,7 +16,7 @@
 
 enum {
     DIFF_CONTEXT_LINES = 3,
-    DIFF_MAX_LINES = 1 << 24, /* of both texts together */
+    DIFF_MAX_LINES = 1 << 24, /* of both texts, without what they begin and end with */
     /* Search steps in total; about a tenth of a second. */
     DIFF_MAX_WORK = 1 << 25,
 };

@@ -9,24 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t common_tail(struct str a, struct str b, size_t most)
-{
-    const char *a_end = a.ptr + a.len;
-    const char *b_end = b.ptr + b.len;
-    size_t len = 0;
-
-    while (len + sizeof(uint64_t) <= most &&
-           memcmp(a_end - len - sizeof(uint64_t), b_end - len - sizeof(uint64_t),
-                  sizeof(uint64_t)) == 0)
-        len += sizeof(uint64_t);
-    while (len < most && a_end[-(ptrdiff_t)len - 1] == b_end[-(ptrdiff_t)len - 1])
-        len++;
-    return len;
-}
-
 int undo_hold(struct undo_log *log, struct undo_step *step, struct str old, struct str new)
 {
-    size_t shorter = old.len < new.len ? old.len : new.len;
     size_t head = 0;
     size_t tail = 0;
     size_t len;
@@ -34,7 +18,7 @@ int undo_hold(struct undo_log *log, struct undo_step *step, struct str old, stru
     /* What would have to be read again for putting it back is small as well. */
     if (new.len <= UNDO_HELD_FILE_BYTES) {
         head = str_common_prefix(old, new);
-        tail = common_tail(old, new, shorter - head);
+        tail = str_common_suffix(str_slice(old, head, old.len), str_slice(new, head, new.len));
     }
     len = old.len - head - tail;
     step->held = malloc(len > 0 ? len : 1);

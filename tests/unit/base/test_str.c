@@ -158,6 +158,23 @@ static void common_prefixes_end_where_the_first_byte_differs(void **state)
     assert_int_equal(str_common_prefix(STR_EMPTY, STR("a")), 0);
 }
 
+static void common_suffixes_begin_behind_the_last_byte_that_differs(void **state)
+{
+    char a[600];
+    char b[600];
+
+    (void)state;
+    memset(a, 'x', sizeof(a));
+    for (size_t at = 0; at < sizeof(a); at++) {
+        memcpy(b, a, sizeof(b));
+        b[sizeof(b) - 1 - at] = '\xff';
+        assert_int_equal(str_common_suffix((struct str){a, sizeof(a)}, (struct str){b, sizeof(b)}),
+                         at);
+        assert_int_equal(str_common_suffix((struct str){a, sizeof(a)}, (struct str){a, at}), at);
+    }
+    assert_int_equal(str_common_suffix(STR_EMPTY, STR("a")), 0);
+}
+
 /* Every byte beside every other, at every place of texts around the eight that are looked at
  * together. */
 static void case_is_ignored_for_letters_of_ascii_alone(void **state)
@@ -200,6 +217,7 @@ static void distance_counts_changed_bytes(void **state)
 
 TEST_MAIN(cmocka_unit_test(case_is_ignored_for_letters_of_ascii_alone),
           cmocka_unit_test(common_prefixes_end_where_the_first_byte_differs),
+          cmocka_unit_test(common_suffixes_begin_behind_the_last_byte_that_differs),
           cmocka_unit_test(equality_is_by_bytes_and_length),
           cmocka_unit_test(order_is_by_bytes_then_length), cmocka_unit_test(prefixes_and_suffixes),
           cmocka_unit_test(slices_stay_inside), cmocka_unit_test(cut_yields_every_part_once),

@@ -207,6 +207,29 @@ static void far_changes_have_hunks_of_their_own(void **state)
                                 " 1\n 2\n 3\n@@ -6,4 +6,4 @@\n 5\n 6\n 7\n-y\n+Y\n");
 }
 
+static void equal_lines_before_and_after_are_only_counted(void **state)
+{
+    cleanup_buf struct buf before = BUF_INIT(OUT_BYTES);
+    cleanup_buf struct buf after = BUF_INIT(OUT_BYTES);
+    cleanup_buf struct buf diff = BUF_INIT(OUT_BYTES);
+
+    (void)state;
+    for (int i = 1; i <= 1000; i++) {
+        buf_printf(&before, "%d\n", i);
+        buf_printf(&after, i == 500 ? "five hundred\n" : "%d\n", i);
+    }
+    make_diff(buf_view(&before), buf_view(&after), 0, &diff);
+    assert_str(buf_view(&diff), "--- a/dir/a.txt\n+++ b/dir/a.txt\n@@ -497,7 +497,7 @@\n"
+                                " 497\n 498\n 499\n-500\n+five hundred\n 501\n 502\n 503\n");
+    /* Bytes in common that are no whole lines are part of the change. */
+    make_diff(STR("1\n2\n3\n4\nab\nxyz\n5\n6\n7\n8\n"), STR("1\n2\n3\n4\nac\nyz\n5\n6\n7\n8\n"), 0,
+              &diff);
+    assert_str(buf_view(&diff), "--- a/dir/a.txt\n+++ b/dir/a.txt\n@@ -2,8 +2,8 @@\n 2\n 3\n 4\n"
+                                "-ab\n-xyz\n+ac\n+yz\n 5\n 6\n 7\n");
+    make_diff(STR("a\nb\n"), STR("x\na\nb\n"), 0, &diff);
+    assert_str(buf_view(&diff), "--- a/dir/a.txt\n+++ b/dir/a.txt\n@@ -1,2 +1,3 @@\n+x\n a\n b\n");
+}
+
 static void a_name_cannot_forge_lines(void **state)
 {
     const struct diff_options options = {.name = STR("a\n+++ b/evil\x1b[2J\u202e\xff")};
@@ -336,6 +359,60 @@ static void applying_the_diff_gives_the_second_text(void **state)
     }
 }
 
+static void keep_changed_lines(struct str diff, struct buf *out)
+{
+    buf_clear(out);
+    (void)take_line(&diff);
+    (void)take_line(&diff);
+    while (diff.len > 0) {
+        struct str line = take_line(&diff);
+
+        if (line.ptr[0] == '+' || line.ptr[0] == '-')
+            buf_append_str(out, line);
+    }
+}
+
+static void put_between(struct str text, struct buf *out)
+{
+    for (int i = 0; i < 50; i++)
+        buf_printf(out, "before %d\n", i);
+    buf_append_str(out, text);
+    for (int i = 0; i < 50; i++)
+        buf_printf(out, "after %d\n", i);
+}
+
+static void equal_lines_around_change_nothing(void **state)
+{
+    unsigned seed = 3;
+
+    (void)state;
+    for (int i = 0; i < ROUNDS / 3; i++) {
+        struct buf texts[2] = {BUF_INIT(OUT_BYTES), BUF_INIT(OUT_BYTES)};
+        struct buf long_texts[2] = {BUF_INIT(OUT_BYTES), BUF_INIT(OUT_BYTES)};
+        cleanup_buf struct buf diff = BUF_INIT(OUT_BYTES);
+        cleanup_buf struct buf changed = BUF_INIT(OUT_BYTES);
+        cleanup_buf struct buf changed_inside = BUF_INIT(OUT_BYTES);
+        unsigned variety = 1 + next_random(&seed, 20);
+        unsigned lines = next_random(&seed, 30);
+
+        for (unsigned n = 0; n < lines; n++)
+            add_random_line(&seed, variety, &texts[0]);
+        mutate(&seed, buf_view(&texts[0]), variety, &texts[1]);
+        make_diff(buf_view(&texts[0]), buf_view(&texts[1]), 0, &diff);
+        keep_changed_lines(buf_view(&diff), &changed);
+        for (int side = 0; side < 2; side++)
+            put_between(buf_view(&texts[side]), &long_texts[side]);
+        make_diff(buf_view(&long_texts[0]), buf_view(&long_texts[1]), 0, &diff);
+        keep_changed_lines(buf_view(&diff), &changed_inside);
+        assert_true(str_eq(buf_view(&changed), buf_view(&changed_inside)));
+        check_round_trip(buf_view(&long_texts[0]), buf_view(&long_texts[1]));
+        for (int side = 0; side < 2; side++) {
+            buf_done(&texts[side]);
+            buf_done(&long_texts[side]);
+        }
+    }
+}
+
 /* Nothing in common but a few lines everywhere: the search alone would take for ever. */
 static void hostile_texts_take_bounded_time(void **state)
 {
@@ -365,8 +442,10 @@ TEST_MAIN(cmocka_unit_test(one_changed_line_has_three_lines_around_it),
           cmocka_unit_test(an_empty_side_is_line_zero),
           cmocka_unit_test(line_ends_are_part_of_the_line),
           cmocka_unit_test(far_changes_have_hunks_of_their_own),
+          cmocka_unit_test(equal_lines_before_and_after_are_only_counted),
           cmocka_unit_test(a_name_cannot_forge_lines),
           cmocka_unit_test(a_long_diff_is_cut_between_hunks),
           cmocka_unit_test(the_smallest_change_is_found),
           cmocka_unit_test(applying_the_diff_gives_the_second_text),
+          cmocka_unit_test(equal_lines_around_change_nothing),
           cmocka_unit_test(hostile_texts_take_bounded_time))
