@@ -31,10 +31,14 @@ struct text {
     struct str bytes;
     size_t count;
     size_t *starts;   /* of each line, and of the end */
-    uint32_t *ids;    /* equal for equal lines */
     bool *is_changed; /* the line is only in this text */
+    /* What is compared: the lines that the other text has, too. */
+    size_t shared;
+    size_t *lines;
+    uint32_t *ids; /* equal for equal lines; until then of all lines */
 };
 
+/* Of the lines that are compared. */
 struct part {
     size_t a, a_end;
     size_t b, b_end;
@@ -43,10 +47,11 @@ struct part {
 struct diff {
     struct text a, b;
     size_t skipped;     /* lines before these texts, equal in both */
+    size_t reach;       /* of the diagonals below, to both sides of the one in the middle */
     ptrdiff_t *forward; /* furthest line of `a` on each diagonal */
     ptrdiff_t *backward;
     uint64_t work;
-    struct part parts[MAX_PARTS];
+    struct part *parts;
     size_t part_count;
 };
 
@@ -56,8 +61,9 @@ static void diff_done(struct diff *diff)
 
     for (size_t i = 0; i < array_size(texts); i++) {
         free(texts[i]->starts);
-        free(texts[i]->ids);
         free(texts[i]->is_changed);
+        free(texts[i]->lines);
+        free(texts[i]->ids);
     }
     free(diff->forward);
     free(diff->backward);
@@ -91,9 +97,11 @@ static int split(struct text *text, struct str bytes)
     text->bytes = bytes;
     text->count = count_lines(bytes);
     text->starts = calloc(text->count + 1, sizeof(*text->starts));
-    text->ids = calloc(text->count + 1, sizeof(*text->ids));
     text->is_changed = calloc(text->count + 1, sizeof(*text->is_changed));
-    if (text->starts == NULL || text->ids == NULL || text->is_changed == NULL)
+    text->lines = calloc(text->count + 1, sizeof(*text->lines));
+    text->ids = calloc(text->count + 1, sizeof(*text->ids));
+    if (text->starts == NULL || text->is_changed == NULL || text->lines == NULL ||
+        text->ids == NULL)
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < text->count; i++) {
         const char *end = memchr(bytes.ptr + at, '\n', bytes.len - at);
@@ -180,7 +188,7 @@ static void number_lines(struct line_table *table, struct text *text)
     }
 }
 
-static int number_all(struct diff *diff)
+static int number_all(struct diff *diff, uint32_t *out_last_id)
 {
     struct line_table table = {0};
     size_t slots = 16;
@@ -194,6 +202,42 @@ static int number_all(struct diff *diff)
     number_lines(&table, &diff->a);
     number_lines(&table, &diff->b);
     free(table.slots);
+    *out_last_id = table.last_id;
+    return 0;
+}
+
+/* A line that the other text does not have is changed wherever the search would lead. */
+static void leave_own_lines(struct text *text, const bool *is_in_other)
+{
+    for (size_t i = 0; i < text->count; i++) {
+        text->is_changed[i] = !is_in_other[text->ids[i]];
+        if (text->is_changed[i])
+            continue;
+        text->lines[text->shared] = i;
+        text->ids[text->shared++] = text->ids[i];
+    }
+}
+
+static int leave_lines_of_one(struct diff *diff)
+{
+    uint32_t last_id = 0;
+    bool *is_in_a;
+    bool *is_in_b;
+    int r = number_all(diff, &last_id);
+
+    if (r < 0)
+        return r;
+    is_in_a = calloc(2 * ((size_t)last_id + 1), sizeof(*is_in_a));
+    if (is_in_a == NULL)
+        return ERR_NO_MEMORY;
+    is_in_b = is_in_a + last_id + 1;
+    for (size_t i = 0; i < diff->a.count; i++)
+        is_in_a[diff->a.ids[i]] = true;
+    for (size_t i = 0; i < diff->b.count; i++)
+        is_in_b[diff->b.ids[i]] = true;
+    leave_own_lines(&diff->a, is_in_b);
+    leave_own_lines(&diff->b, is_in_a);
+    free(is_in_a);
     return 0;
 }
 
@@ -202,9 +246,9 @@ static int number_all(struct diff *diff)
 static void replace_whole(struct diff *diff, const struct part *part)
 {
     for (size_t i = part->a; i < part->a_end; i++)
-        diff->a.is_changed[i] = true;
+        diff->a.is_changed[diff->a.lines[i]] = true;
     for (size_t i = part->b; i < part->b_end; i++)
-        diff->b.is_changed[i] = true;
+        diff->b.is_changed[diff->b.lines[i]] = true;
 }
 
 static void add_part(struct diff *diff, struct part part)
@@ -375,8 +419,8 @@ static void compare_part(struct diff *diff, struct part part)
         .b = diff->b.ids + part.b,
         .a_len = a_len,
         .b_len = b_len,
-        .forward = diff->forward + MAX_COST + 2,
-        .backward = diff->backward + MAX_COST + 2,
+        .forward = diff->forward + diff->reach,
+        .backward = diff->backward + diff->reach,
     };
     middle = find_middle(&search);
     /* A corner divides nothing: all of it differs. */
@@ -393,15 +437,19 @@ static void compare_part(struct diff *diff, struct part part)
 
 static int compare(struct diff *diff)
 {
-    const size_t reach = 2 * (size_t)MAX_COST + 5;
+    size_t lines = diff->a.shared + diff->b.shared;
+    struct part parts[MAX_PARTS];
 
-    diff->forward = calloc(reach, sizeof(*diff->forward));
-    diff->backward = calloc(reach, sizeof(*diff->backward));
+    diff->parts = parts;
+    diff->reach = (lines < MAX_COST ? lines : MAX_COST) + 2;
+    diff->forward = calloc(2 * diff->reach + 1, sizeof(*diff->forward));
+    diff->backward = calloc(2 * diff->reach + 1, sizeof(*diff->backward));
     if (diff->forward == NULL || diff->backward == NULL)
         return ERR_NO_MEMORY;
-    add_part(diff, (struct part){0, diff->a.count, 0, diff->b.count});
+    add_part(diff, (struct part){0, diff->a.shared, 0, diff->b.shared});
     while (diff->part_count > 0)
         compare_part(diff, diff->parts[--diff->part_count]);
+    diff->parts = NULL;
     return 0;
 }
 
@@ -425,13 +473,17 @@ static void put_line(struct buf *out, char mark, struct str line, int *error)
 }
 
 /* An empty range names the line before it. */
-static int put_range(struct buf *out, char mark, size_t start, size_t end, size_t skipped)
+static int put_range(struct buf *out, struct str mark, size_t start, size_t end, size_t skipped)
 {
-    start += skipped;
-    end += skipped;
-    if (end - start == 1)
-        return buf_printf(out, " %c%zu", mark, start + 1);
-    return buf_printf(out, " %c%zu,%zu", mark, end > start ? start + 1 : start, end - start);
+    size_t lines = end - start;
+    int r = buf_append_str(out, mark);
+
+    if (r == 0)
+        r = buf_append_int(out, (int64_t)(skipped + start + (lines > 0)));
+    if (r < 0 || lines == 1)
+        return r;
+    r = buf_append_char(out, ',');
+    return r == 0 ? buf_append_int(out, (int64_t)lines) : r;
 }
 
 static int put_hunk(const struct diff *diff, const struct hunk *hunk, struct buf *out)
@@ -439,12 +491,10 @@ static int put_hunk(const struct diff *diff, const struct hunk *hunk, struct buf
     size_t a = hunk->a;
     size_t b = hunk->b;
     int error = 0;
-    int r = buf_append_str(out, STR("@@"));
+    int r = put_range(out, STR("@@ -"), hunk->a, hunk->a_end, diff->skipped);
 
     if (r == 0)
-        r = put_range(out, '-', hunk->a, hunk->a_end, diff->skipped);
-    if (r == 0)
-        r = put_range(out, '+', hunk->b, hunk->b_end, diff->skipped);
+        r = put_range(out, STR(" +"), hunk->b, hunk->b_end, diff->skipped);
     if (r == 0)
         r = buf_append_str(out, STR(" @@\n"));
     if (r < 0)
@@ -561,7 +611,7 @@ int diff_unified(struct str before, struct str after, const struct diff_options 
     if (r == 0)
         r = split(&diff.b, after);
     if (r == 0)
-        r = number_all(&diff);
+        r = leave_lines_of_one(&diff);
     if (r == 0)
         r = compare(&diff);
     if (r == 0)
