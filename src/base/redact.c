@@ -55,7 +55,7 @@ static bool is_one_of(char c, const char *set)
 
 static bool is_blank(char c)
 {
-    return is_one_of(c, " \t\n\v\f\r");
+    return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 static bool is_digit(char c)
@@ -293,12 +293,6 @@ static struct span url_password(struct str text, size_t from)
     return is_in_host && i == text.len ? (struct span){colon + 1, i} : no_span;
 }
 
-/* What may announce a secret ends with one of these: see secret_behind(); a slash: "://". */
-static const bool announces[UCHAR_MAX + 1] = {
-    ['='] = true, [':'] = true, ['D'] = true, ['d'] = true, ['A'] = true, ['a'] = true,
-    ['_'] = true, ['R'] = true, ['r'] = true, ['C'] = true, ['c'] = true, ['/'] = true,
-};
-
 /* The secret announced by what ends at `at`. */
 static struct span secret_behind(struct str text, size_t at)
 {
@@ -321,15 +315,46 @@ static struct span secret_behind(struct str text, size_t at)
     }
 }
 
+/* What stands before and behind a character. */
+enum { ANYTHING = 1, A_3 = 2, W_OR_S = 4, SLASH = 8, BLANK = 16 };
+
+static const unsigned char kinds[UCHAR_MAX + 1] = {
+    ['3'] = A_3,   ['W'] = W_OR_S, ['w'] = W_OR_S, ['S'] = W_OR_S, ['s'] = W_OR_S, ['/'] = SLASH,
+    [' '] = BLANK, ['\t'] = BLANK, ['\n'] = BLANK, ['\v'] = BLANK, ['\f'] = BLANK, ['\r'] = BLANK,
+};
+
+/*
+ * What may announce a secret ends with one of these, between such others: see secret_behind(); the
+ * slash ends "://".
+ */
+static const struct {
+    unsigned char before;
+    unsigned char behind;
+} announces[UCHAR_MAX + 1] = {
+    ['='] = {.before = ANYTHING}, [':'] = {.before = ANYTHING}, ['D'] = {.before = A_3},
+    ['d'] = {.before = A_3},      ['A'] = {.before = A_3},      ['a'] = {.before = A_3},
+    ['_'] = {.before = W_OR_S},   ['/'] = {.before = SLASH},    ['R'] = {.behind = BLANK},
+    ['r'] = {.behind = BLANK},    ['C'] = {.behind = BLANK},    ['c'] = {.behind = BLANK},
+};
+
 /* The first place from `from` on with one of these before it; `to` if there is none. */
 static size_t next_announced(struct str text, size_t from, size_t to)
 {
     const unsigned char *bytes = (const unsigned char *)text.ptr;
+    unsigned before = ANYTHING;
 
     from += from == 0;
-    while (from < to && !announces[bytes[from - 1]])
-        from++;
-    return from < to ? from : to;
+    if (from >= 2 && from < to)
+        before |= kinds[bytes[from - 2]];
+    for (; from < to; from++) {
+        unsigned char last = bytes[from - 1];
+
+        if (((announces[last].before & before) | (announces[last].behind & kinds[bytes[from]])) !=
+            0)
+            return from;
+        before = ANYTHING | kinds[last];
+    }
+    return to;
 }
 
 /*
