@@ -216,19 +216,54 @@ static void check_same_names(struct mcp_peer *ours, struct mcp_peer *theirs)
     }
 }
 
-static void check_written(struct mcp_peer *ours, struct mcp_peer *theirs)
+/* For mcp_peer_ask(): with a line that is another each time, as after most edits, or without. */
+static char *make_written_text(const char *number)
 {
+    const int half = SMALL_BYTES / 2 / LINE_BYTES * LINE_BYTES;
     char *text = make_text(SMALL_BYTES);
+    char *out = malloc(SMALL_BYTES + 64);
 
-    mcp_peer_result(ours);
-    mcp_peer_result(theirs);
-    mcp_peer_ask(ours, CALL("read_file", "\"filePath\":\"ours.txt\",\"maxLines\":100000"));
+    if (out == NULL)
+        die("no memory");
+    snprintf(out, SMALL_BYTES + 64, "%.*s%s%s%s%s", half, text, number != NULL ? "change " : "",
+             number != NULL ? number : "", number != NULL ? "\n" : "", text + half);
+    free(text);
+    return out;
+}
+
+static void check_file(struct mcp_peer *ours, const char *request, const char *number)
+{
+    char *text = make_written_text(number);
+
+    mcp_peer_ask(ours, request);
     if (!str_eq(file_text(ours, true), str_from(text)))
         die("what was written is not there");
-    mcp_peer_ask(ours, CALL("read_file", "\"filePath\":\"theirs.txt\",\"maxLines\":100000"));
-    if (!str_eq(file_text(ours, true), str_from(text)))
-        die("what the other has written is not there");
     free(text);
+}
+
+static void check_files(struct mcp_peer *ours, struct mcp_peer *theirs, bool is_changing)
+{
+    char our_number[32];
+    char their_number[32];
+
+    snprintf(our_number, sizeof(our_number), "%ld", ours->last_id);
+    snprintf(their_number, sizeof(their_number), "%ld", theirs->last_id);
+    mcp_peer_result(ours);
+    mcp_peer_result(theirs);
+    check_file(ours, CALL("read_file", "\"filePath\":\"ours.txt\",\"maxLines\":100000"),
+               is_changing ? our_number : NULL);
+    check_file(ours, CALL("read_file", "\"filePath\":\"theirs.txt\",\"maxLines\":100000"),
+               is_changing ? their_number : NULL);
+}
+
+static void check_written(struct mcp_peer *ours, struct mcp_peer *theirs)
+{
+    check_files(ours, theirs, false);
+}
+
+static void check_changed(struct mcp_peer *ours, struct mcp_peer *theirs)
+{
+    check_files(ours, theirs, true);
 }
 
 /* Asks `count` times; keeps the times where there is room for them. */
@@ -357,9 +392,9 @@ static void compare(const struct task *task, struct pair *ours, struct pair *the
 }
 
 /* A tool call with the small text as its content. */
-static char *write_request(const char *before)
+static char *write_request(const char *before, bool is_changing)
 {
-    char *text = make_text(SMALL_BYTES);
+    char *text = make_written_text(is_changing ? "%ld" : NULL);
     char *out = malloc(REQUEST_BYTES);
     size_t len;
 
@@ -376,17 +411,22 @@ static char *write_request(const char *before)
     return out;
 }
 
-static void compare_writes(struct pair *ours, struct pair *theirs)
+static void compare_writes(struct pair *ours, struct pair *theirs, bool is_changing)
 {
     char *mine = write_request("{\"jsonrpc\":\"2.0\",\"id\":%ld,\"method\":\"tools/call\","
                                "\"params\":{\"name\":\"write_file\",\"arguments\":{"
-                               "\"filePath\":\"ours.txt\",\"content\":\"");
+                               "\"filePath\":\"ours.txt\",\"content\":\"",
+                               is_changing);
     char *other = write_request("{\"jsonrpc\":\"2.0\",\"id\":%ld,\"method\":\"tools/call\","
                                 "\"params\":{\"name\":\"write_file\",\"arguments\":{"
-                                "\"path\":\"@/theirs.txt\",\"content\":\"");
-    const struct task task = {"write 4 KB in memory", mine, other, CALLS, BENCH_BY_ARCH(10, 7.5)};
+                                "\"path\":\"@/theirs.txt\",\"content\":\"",
+                                is_changing);
+    /* A change is kept in the audit log, line by line; what stays the same is not. */
+    const struct task task = {
+        is_changing ? "write 4 KB in memory, one line changed" : "write 4 KB in memory", mine,
+        other, CALLS, is_changing ? BENCH_BY_ARCH(8, 6) : BENCH_BY_ARCH(10, 7.5)};
 
-    compare(&task, ours, theirs, check_written);
+    compare(&task, ours, theirs, is_changing ? check_changed : check_written);
     free(mine);
     free(other);
 }
@@ -583,7 +623,8 @@ int main(int argc, char **argv)
     start_pair(&ours, "ours", ours_argv);
 
     compare(&reading, &ours, theirs, check_same_text);
-    compare_writes(&ours, theirs);
+    compare_writes(&ours, theirs, false);
+    compare_writes(&ours, theirs, true);
     compare(&reading_large, &ours, theirs, check_same_text);
     compare(&listing, &ours, theirs, check_same_names);
     compare(&sizing, &ours, theirs, check_same_names);

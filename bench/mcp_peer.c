@@ -63,13 +63,21 @@ static void read_line(struct mcp_peer *peer)
 
 void mcp_peer_ask(struct mcp_peer *peer, const char *request)
 {
-    const char *id = strstr(request, "%ld");
     cleanup_buf struct buf message = BUF_INIT(LINE_MAX_BYTES);
     double start;
+    int r = 0;
 
-    if (id == NULL || buf_append_str(&message, (struct str){request, (size_t)(id - request)}) < 0 ||
-        buf_printf(&message, "%ld", ++peer->last_id) < 0 ||
-        buf_append_str(&message, str_from(id + 3)) < 0 || buf_append_char(&message, '\n') < 0)
+    peer->last_id++;
+    for (const char *at = request; r == 0 && at != NULL;) {
+        const char *id = strstr(at, "%ld");
+
+        r = buf_append_str(&message,
+                           id != NULL ? (struct str){at, (size_t)(id - at)} : str_from(at));
+        if (r == 0 && id != NULL)
+            r = buf_append_int(&message, peer->last_id);
+        at = id != NULL ? id + 3 : NULL;
+    }
+    if (r < 0 || buf_append_char(&message, '\n') < 0)
         fail(peer, "cannot be asked");
     start = mcp_peer_now_ns();
     send_all(peer, message.data, message.len);

@@ -34,7 +34,7 @@ void mcp_peer_go_to(const struct mcp_peer *peer);
 void mcp_peer_end(struct mcp_peer *peer);
 
 /*
- * `request` is a line but for the id, which stands where its one %ld is. The
+ * `request` is a line but for the id, which stands wherever it has %ld. The
  * answer stays in peer->line.
  */
 void mcp_peer_ask(struct mcp_peer *peer, const char *request) __attribute__((nonnull));
