@@ -239,6 +239,14 @@ static int check_host(struct browser_task *call, struct err *err)
     return 0;
 }
 
+/* Once: to the calls that were under way, or else to the next one. */
+static int say_lost(struct host *host, struct err *err)
+{
+    host->was_lost = false;
+    return err_set(err, ERR_TOOL_FAILED,
+                   "The browser has ended\nCall browser_connect to start it again");
+}
+
 static int run_tool(struct browser_task *call, struct err *err)
 {
     struct host *host = call->host;
@@ -250,15 +258,11 @@ static int run_tool(struct browser_task *call, struct err *err)
             continue;
         if (tools[i].run == tool_connect)
             return tool_connect(call, err);
-        if (host->link == NULL) {
-            bool was_lost = host->was_lost;
-
-            host->was_lost = false;
-            return err_set(err, ERR_TOOL_FAILED,
-                           was_lost
-                               ? "The browser has ended\nCall browser_connect to start it again"
-                               : "Not connected to a browser\nCall browser_connect first");
-        }
+        if (host->link == NULL)
+            return host->was_lost
+                       ? say_lost(host, err)
+                       : err_set(err, ERR_TOOL_FAILED,
+                                 "Not connected to a browser\nCall browser_connect first");
         call->link = host->link;
         call->link->refs++;
         call->first_new_page = host->page_order;
@@ -284,6 +288,8 @@ static int run_tool(struct browser_task *call, struct err *err)
             r = tools[i].run(call, err);
         if (call->heeds_defect && is_defective(call))
             r = say_defect(call->page, err);
+        if (r == ERR_CONNECTION_LOST && cdp_has_ended(call->link->cdp))
+            r = say_lost(host, err);
         if (call->page != NULL)
             call->page->agreed[0] = '\0';
         return r;
