@@ -18,7 +18,7 @@ static const char *verb_of(const struct browser_call *call)
     case TOOL_BROWSER_CONNECT:
         return call->is_local
                    ? "Uses your own browser, which is in no sandbox and has your logins; "
-                     "sees the addresses and titles of its tabs"
+                     "starts it if need be; sees the addresses and titles of its tabs"
                    : "Starts a browser";
     case TOOL_BROWSER_DISCONNECT:
         return "Ends the browser";

@@ -424,6 +424,23 @@ static void on_listen(const struct browser_keeper *keeper)
         close(fd);
 }
 
+/* Only this page: the working half reads what pages say, and has no say in what else is opened. */
+static void on_open(const struct browser_keeper *keeper, const struct json_value *wish)
+{
+    cleanup_buf struct buf text = BUF_INIT(KEEPER_MAX_PACKET);
+    struct str browser = STR_EMPTY;
+    struct str path = STR_EMPTY;
+    int64_t port = 0;
+    int r = ERR_INVALID_ARGUMENT;
+
+    (void)json_get_str(wish, STR("browser"), &browser);
+    (void)json_get_str(wish, STR("path"), &path);
+    if (json_get_int(wish, STR("port"), &port) && port > 0 && port <= UINT16_MAX)
+        r = userbrowser_open(browser, (uint16_t)port, path, NULL);
+    if (jsonf(&text, "{\"error\":0,\"message\":\"\",\"opened\":%d}", (int64_t)r) == 0)
+        (void)packet_send(keeper->config->socket, buf_view(&text), NULL, 0, 0);
+}
+
 static void on_stop(struct browser_keeper *keeper)
 {
     bool had_failed = keeper->has_failed;
@@ -473,6 +490,8 @@ static void take_request(struct browser_keeper *keeper, struct str text)
         on_attach(keeper, json_get(request, STR("attach")));
     else if (json_get(request, STR("listen")) != NULL)
         on_listen(keeper);
+    else if (json_get(request, STR("open")) != NULL)
+        on_open(keeper, json_get(request, STR("open")));
     else if (json_get_str(request, STR("file"), &file))
         on_file(keeper, file);
     else

@@ -9,6 +9,8 @@
  *     {"launch": {"mode", "profile", "browser", "own"}}   to the browser, and from it
  *     {"attach": {"browser"}}                    to and from the user's own, as one socket
  *     {"listen": true}                           a socket for it to come by itself
+ *     {"open": {"browser", "port", "path"}}      shows the user the extension's page for that
+ * socket
  *     {"stop": true}
  *     {"file": "name"}                           to write into, new, in the staging directory
  *
@@ -17,7 +19,7 @@
  * An answer has "error", "message" if it failed, and whether the browser has "windows": on the
  * display of the user, unless there is none or it is headless; and if it uses a "proxy". That to
  * "attach" has the "port" and "path" of the WebSocket, that to "listen" the "port"; no descriptor
- * if no browser of the user lets itself be debugged.
+ * if no browser of the user lets itself be debugged. That to "open" has in "opened" 0 or an error.
  */
 #ifndef BROWSER_KEEPER_H
 #define BROWSER_KEEPER_H

@@ -11,6 +11,7 @@
 
 enum {
     ALLOW_MS = 60000, /* for the user to press a button */
+    PRESS_MS = 30000, /* the same in a page that was just opened */
     LOOK_MS = 500,
     OPEN_MS = 30000,
     MAX_USERS = MAX_PAGES / 2, /* tabs of the user that are listed: others need room, too */
@@ -33,26 +34,68 @@ static int open_relay(struct browser_task *call, struct err *err)
     return r == 0 ? relay_open(call->host, fds[0], (uint16_t)whole_of(answer, "port", 0), err) : r;
 }
 
-/* By the extension, if the user has opened it there: the result says how. */
+/* Shows the user where to press Connect, once; ERR_NOT_FOUND: no browser has the extension. */
+static int show_relay(struct browser_task *call)
+{
+    cleanup_buf struct buf request = BUF_INIT(KEEPER_MAX_PACKET);
+    char room[KEEPER_MAX_PACKET];
+    const struct json_value *answer;
+    int fds[KEEPER_FDS] = {-1, -1};
+    int r = jsonf(&request, "{\"open\":{\"browser\":%s,\"port\":%d,\"path\":%s}}",
+                  text_of(call->arguments, "browser"), (int64_t)relay_port(call->host),
+                  relay_path(call->host));
+
+    if (r == 0)
+        r = ask_keeper(call, buf_view(&request), room, &answer, fds, NULL);
+    if (r == 0)
+        r = (int)whole_of(answer, "opened", 0);
+    if (r == 0 && call->host->relay != NULL)
+        relay_set_shown(call->host);
+    return r;
+}
+
+/* With the address, in what fits into a message. */
+static int explain_relay(const struct host *host, int why, struct err *err)
+{
+    char address[USERBROWSER_ADDRESS_BYTES];
+
+    relay_address(host, address);
+    if (relay_was_shown(host))
+        return err_set(
+            err, ERR_TOOL_FAILED,
+            "The user has not pressed Connect yet\nCall again after that, in the page %s", address);
+    return err_set(err, ERR_TOOL_FAILED,
+                   why == ERR_NOT_FOUND
+                       ? "No browser has n8n's extension\nThe user allows "
+                         "chrome://inspect/#remote-debugging, or installs it and opens %s"
+                       : "The user's browser cannot be reached\nThe user allows "
+                         "chrome://inspect/#remote-debugging, or opens %s",
+                   address);
+}
+
+/* By the extension, if the user lets it in there: the result says how. */
 static int connect_relay(struct browser_task *call, struct err *err)
 {
     struct host *host = call->host;
-    char address[RELAY_ADDRESS_BYTES];
+    int64_t until_ms;
+    int why = 0;
     int r = host->relay == NULL ? open_relay(call, err) : 0;
 
     if (r < 0)
         return r;
     while (relay_is_expected(host) && !call->is_cancelled)
         (void)monitor_wait(&host->monitor, monitor_now_ms() + LOOK_MS);
+    if (host->relay != NULL && !relay_is_connected(host) && !relay_was_shown(host))
+        why = show_relay(call);
+    until_ms = monitor_now_ms() + PRESS_MS;
+    while (relay_was_shown(host) && !relay_is_connected(host) && !call->is_cancelled &&
+           monitor_now_ms() < until_ms)
+        (void)monitor_wait(&host->monitor, monitor_now_ms() + LOOK_MS);
     if (relay_is_connected(host))
         return host_open_relayed(host, err);
-    if (host->relay == NULL)
+    if (host->relay == NULL || call->is_cancelled)
         return err_set_plain(err, ERR_CANCELLED);
-    relay_address(host, address);
-    return err_set(err, ERR_TOOL_FAILED,
-                   "The user's browser cannot be reached\nThe user allows "
-                   "chrome://inspect/#remote-debugging, or opens %s",
-                   address);
+    return explain_relay(host, why, err);
 }
 
 int local_connect(struct browser_task *call, struct err *err)

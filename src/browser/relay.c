@@ -31,8 +31,7 @@ enum {
     UUID_CHARS = 36,
 };
 
-#define EXTENSION "chrome-extension://cegmdpndekdfpnafgacidejijecomlhh"
-#define SESSION   "tab-" /* before the name of a tab */
+#define SESSION "tab-" /* before the name of a tab */
 
 enum pending_kind {
     PENDING_FORWARD, /* the result is the answer */
@@ -69,6 +68,7 @@ struct relay {
     size_t caller_count;
     struct list pending;
     int64_t last_id;
+    bool was_shown;     /* the user's browser has opened the address */
     bool was_connected; /* by somebody who may return */
     int64_t heard_ms;   /* the last sign of life, or when it went */
     int64_t pinged_ms;
@@ -100,13 +100,29 @@ static int make_path(struct secret *out_path)
     return secret_set(out_path, str_from(text));
 }
 
-void relay_address(const struct host *host, char out_address[RELAY_ADDRESS_BYTES])
+void relay_address(const struct host *host, char out_address[USERBROWSER_ADDRESS_BYTES])
 {
-    const struct relay *relay = host->relay;
+    (void)userbrowser_address(host->relay->port, relay_path(host), out_address);
+}
 
-    snprintf(out_address, RELAY_ADDRESS_BYTES,
-             EXTENSION "/connect.html?mcpRelayUrl=ws://127.0.0.1:%u%.*s", relay->port,
-             (int)relay->path.len, relay->path.bytes);
+uint16_t relay_port(const struct host *host)
+{
+    return host->relay->port;
+}
+
+struct str relay_path(const struct host *host)
+{
+    return (struct str){host->relay->path.bytes, host->relay->path.len};
+}
+
+bool relay_was_shown(const struct host *host)
+{
+    return host->relay != NULL && host->relay->was_shown;
+}
+
+void relay_set_shown(struct host *host)
+{
+    host->relay->was_shown = true;
 }
 
 /* ---- the connection ---- */
@@ -214,7 +230,8 @@ static bool may_open(void *data, const struct http_request *request)
     struct str origin;
 
     return origin_check_host(&policy, request->host) == 0 &&
-           http_header(request, STR("Origin"), &origin) && str_eq(origin, STR(EXTENSION)) &&
+           http_header(request, STR("Origin"), &origin) &&
+           str_eq(origin, STR(USERBROWSER_ORIGIN)) &&
            secret_eq(&host->relay->path, request->target);
 }
 

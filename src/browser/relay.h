@@ -18,18 +18,23 @@
 #include <poll.h>
 
 #include "browser/internal.h"
+#include "isolate/userbrowser.h"
 
 enum {
     RELAY_CALLERS = 32, /* who have not yet said who they are */
     RELAY_FDS = 2 + RELAY_CALLERS,
-    RELAY_ADDRESS_BYTES = 256,
 };
 
 /* Takes the listening socket over. */
 int relay_open(struct host *host, int listen_fd, uint16_t port, struct err *err);
 void relay_close(struct host *host);
-/* What the user opens in the browser. */
-void relay_address(const struct host *host, char out_address[RELAY_ADDRESS_BYTES]);
+/* Where the user's browser lets it in: see userbrowser_address(). */
+uint16_t relay_port(const struct host *host);
+struct str relay_path(const struct host *host);
+void relay_address(const struct host *host, char out_address[USERBROWSER_ADDRESS_BYTES]);
+/* Whether that was opened for the user already: a second time would be one tab more. */
+bool relay_was_shown(const struct host *host);
+void relay_set_shown(struct host *host);
 bool relay_is_connected(const struct host *host);
 /* It was, and went so recently that it may come again by itself. */
 bool relay_is_expected(const struct host *host);

@@ -12,32 +12,39 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "isolate/helper.h"
 
-enum { LINE_BYTES = 512, MAX_WAITING = 64 };
+enum { LINE_BYTES = 512, MAX_WAITING = 64, PROFILE_BYTES = 32, LAST_PROFILE = 20 };
 enum { ADDRESS = 1, STATE = 3, USER = 7 }; /* fields of /proc/net/tcp */
 
-#define PATH_PREFIX "/devtools/browser/"
+#define PATH_PREFIX  "/devtools/browser/"
+#define RELAY_PREFIX "/extension/"
 
-/* Where they keep their profiles, in the directory of settings or else in the home. */
-static const struct {
+/*
+ * Where they keep their profiles, in the directory of settings or else in the home, and the command
+ * that a user would start.
+ */
+static const struct place {
     const char *name;
     const char *directory;
     bool is_in_home;
+    const char *command;
 } places[] = {
-    {"chromium", "chromium", false},
-    {"chromium", "snap/chromium/common/chromium", true},
-    {"chromium", ".var/app/org.chromium.Chromium/config/chromium", true},
-    {"chrome", "google-chrome", false},
-    {"chrome", "google-chrome-beta", false},
-    {"chrome", "google-chrome-unstable", false},
-    {"chrome", ".var/app/com.google.Chrome/config/google-chrome", true},
-    {"brave", "BraveSoftware/Brave-Browser", false},
-    {"brave", ".var/app/com.brave.Browser/config/BraveSoftware/Brave-Browser", true},
-    {"edge", "microsoft-edge", false},
-    {"edge", ".var/app/com.microsoft.Edge/config/microsoft-edge", true},
+    {"chromium", "chromium", false, "/usr/bin/chromium"},
+    {"chromium", "snap/chromium/common/chromium", true, "/snap/bin/chromium"},
+    {"chromium", ".var/app/org.chromium.Chromium/config/chromium", true, NULL},
+    {"chrome", "google-chrome", false, "/usr/bin/google-chrome-stable"},
+    {"chrome", "google-chrome-beta", false, "/usr/bin/google-chrome-beta"},
+    {"chrome", "google-chrome-unstable", false, "/usr/bin/google-chrome-unstable"},
+    {"chrome", ".var/app/com.google.Chrome/config/google-chrome", true, NULL},
+    {"brave", "BraveSoftware/Brave-Browser", false, "/usr/bin/brave-browser"},
+    {"brave", ".var/app/com.brave.Browser/config/BraveSoftware/Brave-Browser", true, NULL},
+    {"edge", "microsoft-edge", false, "/usr/bin/microsoft-edge-stable"},
+    {"edge", ".var/app/com.microsoft.Edge/config/microsoft-edge", true, NULL},
 };
 
 /* ---- the file ---- */
@@ -79,18 +86,17 @@ bool userbrowser_parse(struct str text, struct userbrowser *out_browser)
     return true;
 }
 
-static bool write_name(size_t i, char out_name[PATH_MAX])
+static bool write_name(const struct place *place, const char *file, char out_name[PATH_MAX])
 {
     const char *home = getenv("HOME");
     const char *settings = getenv("XDG_CONFIG_HOME");
     int len;
 
-    if (!places[i].is_in_home && settings != NULL && settings[0] == '/')
-        len =
-            snprintf(out_name, PATH_MAX, "%s/%s/DevToolsActivePort", settings, places[i].directory);
+    if (!place->is_in_home && settings != NULL && settings[0] == '/')
+        len = snprintf(out_name, PATH_MAX, "%s/%s/%s", settings, place->directory, file);
     else if (home != NULL && home[0] == '/')
-        len = snprintf(out_name, PATH_MAX, "%s/%s%s/DevToolsActivePort", home,
-                       places[i].is_in_home ? "" : ".config/", places[i].directory);
+        len = snprintf(out_name, PATH_MAX, "%s/%s%s/%s", home, place->is_in_home ? "" : ".config/",
+                       place->directory, file);
     else
         return false;
     return len < PATH_MAX;
@@ -180,8 +186,9 @@ int userbrowser_connect(struct str name, struct userbrowser *out_browser, int *o
     char file[PATH_MAX];
 
     for (size_t i = 0; i < array_size(places); i++) {
-        if ((name.len > 0 && !str_eq_c(name, places[i].name)) || !write_name(i, file) ||
-            !read_file(file, out_browser) || !is_ours(out_browser->port))
+        if ((name.len > 0 && !str_eq_c(name, places[i].name)) ||
+            !write_name(&places[i], "DevToolsActivePort", file) || !read_file(file, out_browser) ||
+            !is_ours(out_browser->port))
             continue;
         *out_fd = connect_to(out_browser->port);
         if (*out_fd >= 0)
@@ -209,4 +216,87 @@ int userbrowser_listen(uint16_t *out_port, int *out_fd, struct err *err)
     *out_port = ntohs(address.sin_port);
     *out_fd = fd;
     return 0;
+}
+
+/* ---- the extension ---- */
+
+bool userbrowser_address(uint16_t port, struct str path,
+                         char out_address[USERBROWSER_ADDRESS_BYTES])
+{
+    static const char shape[] = RELAY_PREFIX "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+    if (port == 0 || path.len != strlen(shape) || !str_starts_with(path, STR(RELAY_PREFIX)))
+        return false;
+    for (size_t i = strlen(RELAY_PREFIX); i < path.len; i++)
+        if (shape[i] == 'x' ? !isxdigit((unsigned char)path.ptr[i]) : path.ptr[i] != shape[i])
+            return false;
+    snprintf(out_address, USERBROWSER_ADDRESS_BYTES,
+             USERBROWSER_ORIGIN "/connect.html?mcpRelayUrl=ws://127.0.0.1:%u%.*s", port,
+             STR_ARG(path));
+    return true;
+}
+
+/* The first profile of this browser that has the extension. */
+static bool find_profile(const struct place *place, char out_profile[PROFILE_BYTES])
+{
+    for (int i = 0; i <= LAST_PROFILE; i++) {
+        char inside[PROFILE_BYTES + sizeof("/Extensions/" USERBROWSER_EXTENSION)];
+        char name[PATH_MAX];
+
+        if (i == 0)
+            snprintf(out_profile, PROFILE_BYTES, "Default");
+        else
+            snprintf(out_profile, PROFILE_BYTES, "Profile %d", i);
+        snprintf(inside, sizeof(inside), "%s/Extensions/" USERBROWSER_EXTENSION, out_profile);
+        if (write_name(place, inside, name) && access(name, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* setsid(1) leaves it to the system: it is the user's, not a part of us. */
+static int start(const char *command, const char *profile, const char *address, struct err *err)
+{
+    char option[sizeof("--profile-directory=") + PROFILE_BYTES];
+    const char *const argv[] = {"setsid", "--fork", command, option, address, NULL};
+    const struct helper helper = {
+        .path = "/usr/bin/setsid", .argv = argv, .env = (const char *const *)environ};
+    int status = 0;
+    pid_t pid;
+    int r;
+
+    snprintf(option, sizeof(option), "--profile-directory=%s", profile);
+    r = helper_start(&helper, &pid, err);
+    if (r < 0)
+        return r;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0
+               ? 0
+               : err_set(err, ERR_TOOL_FAILED, "cannot start %s", command);
+}
+
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL && value[0] != '\0';
+}
+
+int userbrowser_open(struct str name, uint16_t port, struct str path, struct err *err)
+{
+    char address[USERBROWSER_ADDRESS_BYTES];
+    char profile[PROFILE_BYTES];
+
+    if (!userbrowser_address(port, path, address))
+        return err_set_plain(err, ERR_INVALID_ARGUMENT);
+    if (geteuid() == 0)
+        return err_set(err, ERR_UNSUPPORTED, "no browser starts for root");
+    if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))
+        return err_set(err, ERR_UNSUPPORTED, "there is no display");
+    for (size_t i = 0; i < array_size(places); i++)
+        if ((name.len == 0 || str_eq_c(name, places[i].name)) && places[i].command != NULL &&
+            helper_is_installed(places[i].command) && find_profile(&places[i], profile))
+            return start(places[i].command, profile, address, err);
+    return err_set(err, ERR_NOT_FOUND, "no browser of yours has n8n's extension");
 }

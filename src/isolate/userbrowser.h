@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The user's own browser, if it lets itself be debugged: then it has written to the file
- * DevToolsActivePort of its profile where it listens. It is not in a box, and nothing here starts
- * or ends it.
+ * The user's own browser. If it lets itself be debugged, it has written to the file
+ * DevToolsActivePort of its profile where it listens. If it has n8n's extension, it can be asked to
+ * open the page where the user lets it in. It is not in a box, and nothing here ends it.
  */
 #ifndef ISOLATE_USERBROWSER_H
 #define ISOLATE_USERBROWSER_H
@@ -13,7 +13,15 @@
 #include "base/err.h"
 #include "base/str.h"
 
-enum { USERBROWSER_PATH_BYTES = 96, USERBROWSER_FILE_BYTES = 256 };
+enum {
+    USERBROWSER_PATH_BYTES = 96,
+    USERBROWSER_FILE_BYTES = 256,
+    USERBROWSER_ADDRESS_BYTES = 256,
+};
+
+/* n8n's extension. */
+#define USERBROWSER_EXTENSION "cegmdpndekdfpnafgacidejijecomlhh"
+#define USERBROWSER_ORIGIN    "chrome-extension://" USERBROWSER_EXTENSION
 
 struct userbrowser {
     uint16_t port; /* of 127.0.0.1 */
@@ -33,5 +41,19 @@ int userbrowser_connect(struct str name, struct userbrowser *out_browser, int *o
 
 /* A socket on 127.0.0.1 that listens for the user's browser, which comes by itself. */
 int userbrowser_listen(uint16_t *out_port, int *out_fd, struct err *err);
+
+/*
+ * The extension's page for a relay on that port of 127.0.0.1; false if the path is none of a relay:
+ * "/extension/" and a UUID.
+ */
+bool userbrowser_address(uint16_t port, struct str path,
+                         char out_address[USERBROWSER_ADDRESS_BYTES]);
+
+/*
+ * Opens that page in the user's browser of this name, or the first one that has the extension, and
+ * starts it if need be. It goes on after us. ERR_NOT_FOUND: none has the extension.
+ * ERR_UNSUPPORTED: there is no display, or the user is root, for whom browsers do not start.
+ */
+int userbrowser_open(struct str name, uint16_t port, struct str path, struct err *err);
 
 #endif

@@ -374,7 +374,7 @@ def main(needed=(), beside=()):
     given, rest = parser.parse_known_args()
     if given.as_user and os.geteuid() == 0:
         program = pathlib.Path(sys.argv[0]).resolve()
-        sys.exit(run_as_user(program, given.gatehouse, given.without_syscall.name, needed=needed, beside=[
+        sys.exit(run_as_user(program, given.gatehouse, given.without_syscall.name, *rest, needed=needed, beside=[
             given.without_syscall, *(given.without_syscall.parent / name for name in beside)]))
     GATEHOUSE, WITHOUT_SYSCALL = given.gatehouse.resolve(), given.without_syscall.resolve()
     program = unittest.main(module="__main__", argv=[sys.argv[0], *rest], verbosity=1, exit=False)

@@ -920,9 +920,8 @@ def no_display():
     return None if shutil.which("Xvfb") and shutil.which("xauth") else "xvfb or xauth is not installed"
 
 
-@unittest.skipIf(no_display(), no_display())
-class Windows(InBrowser):
-    """On a display that only knows who has its cookie."""
+class OnDisplay(InBrowser):
+    """A display that only knows who has its cookie."""
 
     def setUp(self):
         super().setUp()
@@ -948,6 +947,9 @@ class Windows(InBrowser):
     def display(self):
         return {"DISPLAY": f":{self.number}", "XAUTHORITY": str(self.cookies)}
 
+
+@unittest.skipIf(no_display(), no_display())
+class Windows(OnDisplay):
     def test_windows_are_opened_if_wanted_and_possible(self):
         server = self.begin(*OPEN, "--no-browser-headless", env=self.display())
         self.assertFalse(self.ok(server, "browser_connect")["headless"])

@@ -4,14 +4,18 @@ import base64
 import contextlib
 import json
 import os
+import pathlib
 import re
+import signal
 import socket
 import struct
 import threading
+import time
+import unittest
 
 import mcp_client
 from mcp_client import PATIENCE
-from test_browser import PAGES, SITE, ref_of
+from test_browser import OPEN, OnDisplay, PAGES, SITE, no_display, ref_of
 from test_browser_local import InOwn, Stranger, socket_script
 
 ORIGIN = "chrome-extension://cegmdpndekdfpnafgacidejijecomlhh"
@@ -218,6 +222,55 @@ class Relayed(InRelayed):
         self.extension(own, port, path)
         self.local(server)
         self.assertEqual(self.go(server, "forms.html")["title"], "Forms")
+
+
+def programs_with(words):
+    """Processes that were started with these words, and with which others."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and words in (line := (entry / "cmdline").read_bytes()):
+                found[int(entry.name)] = line.decode(errors="replace").split("\0")
+    return found
+
+
+@unittest.skipIf(no_display(), no_display())
+@unittest.skipIf(os.geteuid() == 0, "no browser starts for root")
+class Shown(InRelayed, OnDisplay):
+    """The page where the user presses Connect is opened in the browser that has the extension."""
+
+    def serve_on_display(self):
+        self.allow("local-browser")
+        return self.begin(*OPEN, env={"XDG_CONFIG_HOME": str(self.home), "XDG_CACHE_HOME": str(self.home / "cache"),
+                                       "TMPDIR": str(self.room), **self.display()})
+
+    def end_browser(self, relay):
+        for pid in programs_with(relay):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(os.getpgid(pid), signal.SIGKILL)
+
+    def test_the_user_presses_connect_where_it_was_opened(self):
+        own = self.own(f"{self.here}/forms.html")
+        server = self.serve_on_display()
+        started = time.monotonic()
+        self.assertIn("No browser has n8n's extension", self.fails(server, "browser_connect", mode="local"))
+        self.assertLess(time.monotonic() - started, PATIENCE)
+        (self.home / "chromium/Profile 2/Extensions" / ORIGIN.rpartition("/")[2]).mkdir(parents=True)
+        relay = f"{ORIGIN}/connect.html?mcpRelayUrl=ws://127.0.0.1:".encode()
+        self.addCleanup(self.end_browser, relay)
+        message = server.call_message("browser_connect", {"mode": "local"})
+        server.send(message)
+        self.wait_for(lambda: any("chromium/chromium" in words[0] for words in programs_with(relay).values()))
+        words = next(iter(programs_with(relay).values()))
+        self.assertIn("--profile-directory=Profile 2", words)
+        port, path = re.search(r"ws://127\.0\.0\.1:(\d+)(/extension/[0-9a-f-]{36})$", next(word for word in words if "mcpRelay" in word)).groups()
+        self.extension(own, int(port), path)
+        answer = server.result(message["id"])
+        self.assertNotIn("isError", answer, answer)
+        self.assertEqual(self.go(server, "forms.html")["title"], "Forms")
+        server.end()
+        self.assertTrue(programs_with(relay), "the browser is the user's, and goes on")
+        self.end_browser(relay)
 
 
 class Callers(InRelayed):

@@ -192,9 +192,61 @@ static void a_port_of_another_user_is_not_used(void **state)
     tear_down(&scene);
 }
 
+#define RELAY_PATH "/extension/01234567-89ab-4cde-8f01-23456789abcd"
+
+/* It becomes a word of a command. */
+static void only_a_path_of_a_relay_makes_an_address(void **state)
+{
+    static const char *const wrong[] = {
+        "",
+        "/extension/",
+        "/cdp/01234567-89ab-4cde-8f01-23456789abcd",
+        "/extension/01234567-89ab-4cde-8f01-23456789abc",
+        "/extension/01234567-89ab-4cde-8f01-23456789abcdd",
+        "/extension/01234567-89ab-4cde-8f01-23456789abcg",
+        "/extension/01234567-89ab-4cde-8f01-23456789abc&",
+        "/extension/0123456789ab-4cde-8f01-23456789abcdd-",
+        "/extension/01234567-89ab-4cde-8f01-23456789abc\n",
+        " --extension/01234567-89ab-4cde-8f01-23456789ab",
+    };
+    char address[USERBROWSER_ADDRESS_BYTES];
+
+    (void)state;
+    assert_true(userbrowser_address(9222, STR(RELAY_PATH), address));
+    assert_string_equal(address, "chrome-extension://cegmdpndekdfpnafgacidejijecomlhh/connect.html?"
+                                 "mcpRelayUrl=ws://127.0.0.1:9222" RELAY_PATH);
+    assert_false(userbrowser_address(0, STR(RELAY_PATH), address));
+    for (size_t i = 0; i < array_size(wrong); i++)
+        assert_false(userbrowser_address(9222, str_from(wrong[i]), address));
+}
+
+static void nothing_is_opened_without_display_or_extension(void **state)
+{
+    struct scene scene;
+    uid_t user = geteuid();
+
+    (void)state;
+    set_up(&scene);
+    assert_int_equal(unsetenv("DISPLAY"), 0);
+    assert_int_equal(unsetenv("WAYLAND_DISPLAY"), 0);
+    assert_int_equal(userbrowser_open(STR_EMPTY, 0, STR(RELAY_PATH), NULL), ERR_INVALID_ARGUMENT);
+    assert_int_equal(userbrowser_open(STR_EMPTY, 9222, STR(RELAY_PATH), NULL), ERR_UNSUPPORTED);
+    assert_int_equal(setenv("DISPLAY", ":65000", 1), 0);
+    if (user == 0) {
+        assert_int_equal(userbrowser_open(STR_EMPTY, 9222, STR(RELAY_PATH), NULL), ERR_UNSUPPORTED);
+        assert_int_equal(seteuid(65534), 0);
+    }
+    assert_int_equal(userbrowser_open(STR_EMPTY, 9222, STR(RELAY_PATH), NULL), ERR_NOT_FOUND);
+    assert_int_equal(userbrowser_open(STR("chromium"), 9222, STR(RELAY_PATH), NULL), ERR_NOT_FOUND);
+    assert_int_equal(seteuid(user), 0);
+    tear_down(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_a_path_of_a_relay_makes_an_address),
+        cmocka_unit_test(nothing_is_opened_without_display_or_extension),
         cmocka_unit_test(a_file_of_a_browser_is_read),
         cmocka_unit_test(anything_else_is_refused),
         cmocka_unit_test(only_what_listens_is_connected_to),
