@@ -226,23 +226,29 @@ static struct span scheme_secret(struct str text, size_t at)
     return no_span;
 }
 
-/* What follows gw_ or sess_: the random part of our own key. */
+/*
+ * What follows gw_ or sess_: the random part of our own key. Inside a word it may be a part of a
+ * file's name, which is short and ends with a slash. The text may have been cut.
+ */
 static struct span key_secret(struct str text, size_t at)
 {
     for (size_t i = 0; i < array_size(key_prefixes); i++) {
-        size_t least = LEAST_OF_KEY;
         size_t to = at;
         size_t start;
+        bool is_inside;
+        size_t least;
 
         if (!ends_before(text, at, key_prefixes[i]))
             continue;
         start = at - key_prefixes[i].len;
-        if (start > 0 && is_key_char(text.ptr[start - 1]) && text.ptr[start - 1] != '/')
-            least = LEAST_INSIDE_WORD;
-        while (to < text.len && is_key_char(text.ptr[to]))
+        is_inside = start > 0 && is_key_char(text.ptr[start - 1]) && text.ptr[start - 1] != '/';
+        while (to < text.len && is_key_char(text.ptr[to]) && !(is_inside && text.ptr[to] == '/'))
             to++;
-        /* The text may have been cut before. */
-        if (to - at >= least || to == text.len)
+        if (to == text.len)
+            least = is_inside ? LEAST_OF_KEY : 0;
+        else
+            least = is_inside ? LEAST_INSIDE_WORD : LEAST_OF_KEY;
+        if (to - at >= least)
             return (struct span){at, to};
     }
     return no_span;

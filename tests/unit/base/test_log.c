@@ -113,6 +113,8 @@ static void secrets_are_hidden_wherever_they_stand(void **state)
         {STR_LITERAL("Authorization: bearer abcd.efgh"), "Authorization: bearer [redacted]"},
         {STR_LITERAL("a gw_short b"), "a gw_short b"},
         {STR_LITERAL("log_gw_events.txt is new"), "log_gw_events.txt is new"},
+        {STR_LITERAL("the folder /srv/log_gw_data"), "the folder /srv/log_gw_data"},
+        {STR_LITERAL("/srv/log_gw_data/reports/of/2026"), "/srv/log_gw_data/reports/of/2026"},
         {STR_LITERAL("log_gw_abcdefgh12345678 x"), "log_gw_[redacted] x"},
         {STR_LITERAL("x-gw_SECRETSECRETSECRET"), "x-gw_[redacted]"},
         {STR_LITERAL("?q=a%20gw_SECRETSECRETSECRET&b"), "?q=a%20gw_[redacted]&b"},
