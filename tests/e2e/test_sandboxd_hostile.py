@@ -360,9 +360,13 @@ class Remains(Hostile):
         return self.room / "state/sandboxes/files"
 
     def keeper_of(self, service):
-        keeper, = [pid for pid in self.family(service.process.pid)
-                   if pathlib.Path(f"/proc/{pid}/stat").read_text().split()[3] == str(service.process.pid)
-                   and pathlib.Path(f"/proc/{pid}/comm").read_text() == "gatehouse-init\n"]
+        def is_keeper(pid):
+            with contextlib.suppress(OSError):  # others come and go
+                return (pathlib.Path(f"/proc/{pid}/stat").read_text().split()[3] == str(service.process.pid)
+                        and pathlib.Path(f"/proc/{pid}/comm").read_text() == "gatehouse-init\n")
+            return False
+
+        keeper, = filter(is_keeper, self.family(service.process.pid))
         return keeper
 
     def family(self, pid):
