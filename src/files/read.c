@@ -464,17 +464,14 @@ int tool_read_file(struct tool_call *call, struct buf *out, struct err *err)
     return read_encoded(&window, buf_view(&text), out, err);
 }
 
-/* {path, error} */
-static int write_failure(const struct tool_call *call, int code, struct err *err, struct buf *out)
+static int write_failure(struct str given, struct str why, struct buf *out)
 {
     struct json_writer w;
 
-    if (!tool_explain(call, code, err))
-        return code;
     json_writer_init(&w, out);
     json_begin_object(&w);
-    json_put_str(&w, STR("path"), call->resources[0].given);
-    json_put_str(&w, STR("error"), str_from(err->message));
+    json_put_str(&w, STR("path"), given);
+    json_put_str_lossy(&w, STR("error"), why);
     json_end_object(&w);
     return json_writer_finish(&w);
 }
@@ -496,19 +493,31 @@ static int read_one(const struct tool_call *all, size_t index, struct buf *out)
     if (r == 0)
         return 0;
     out->len = before;
-    return write_failure(&call, r, &err, out);
+    return tool_explain(&call, r, &err)
+               ? write_failure(call.resources[0].given, str_from(err.message), out)
+               : r;
 }
 
 int tool_read_files(struct tool_call *call, struct buf *out, struct err *err)
 {
+    size_t count = call->resource_count + call->refusal_count;
+    size_t refused = 0;
     int r = buf_append_str(out, STR("{\"files\":["));
 
     (void)err;
-    for (size_t i = 0; i < call->resource_count && r == 0; i++) {
+    for (size_t i = 0; i < count && r == 0; i++) {
+        const struct tool_refusal *refusal = &call->refusals[refused];
+
         if (i > 0)
             r = buf_append_char(out, ',');
-        if (r == 0)
-            r = read_one(call, i, out);
+        if (r < 0)
+            break;
+        if (refused < call->refusal_count && refusal->place == i) {
+            r = write_failure(refusal->given, refusal->why, out);
+            refused++;
+        } else {
+            r = read_one(call, i - refused, out);
+        }
     }
     return r == 0 ? buf_append_str(out, STR("]}")) : r;
 }

@@ -38,6 +38,13 @@ struct tool_told {
     size_t len;
 };
 
+/* One of several files to read, which is refused while the others are read. */
+struct tool_refusal {
+    size_t place; /* among all that were given */
+    struct str given;
+    struct str why;
+};
+
 struct tool_call {
     struct toolbox *box;
     const struct catalog_tool *tool;
@@ -46,6 +53,8 @@ struct tool_call {
     struct arena arena;                 /* lives as long as the call */
     struct tool_resource *resources;    /* in the order of the catalogue's rules */
     size_t resource_count;
+    struct tool_refusal *refusals; /* in the order of their places; the resources lack them */
+    size_t refusal_count;
     /*
      * Why one of the names cannot be used; code 0: all can. tool_run() returns it. Told before the
      * decision, it would say what exists.

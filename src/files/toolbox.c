@@ -477,7 +477,7 @@ static bool keep_failure(struct tool_call *call, int code, struct str given, con
         return false;
     memcpy(out_name, name.text, name.len);
     *out_len = name.len;
-    /* Of several files to read, the others are read all the same. */
+    /* See add_one_of_many(); this one says so when it is read. */
     if (call->failure.code == 0 && call->tool->id != TOOL_READ_FILES) {
         call->failure = *why;
         (void)explain(call->box, &call->failure, code, given, false);
@@ -593,6 +593,43 @@ static int add_argument(struct tool_call *call, const struct catalog_resource *r
     return add_resource(call, rule, given, err);
 }
 
+/*
+ * Of several files to read, the others are read all the same: an agent's list may have one name
+ * that is wrong or denied. The first refusal stays in `err`, for a call that is left with none.
+ */
+static int add_one_of_many(struct tool_call *call, const struct catalog_resource *rule,
+                           struct str given, struct err *err)
+{
+    struct tool_refusal *refusal = &call->refusals[call->refusal_count];
+    struct err why = ERR_INIT;
+    int r = add_resource(call, rule, given, &why);
+
+    if (r == 0)
+        return 0;
+    if (r == ERR_NO_MEMORY || r == ERR_CANCELLED || r == ERR_TIMED_OUT)
+        return err_set_plain(err, r);
+    if (call->refusal_count == 0 && err != NULL)
+        *err = why;
+    *refusal =
+        (struct tool_refusal){.place = call->resource_count + call->refusal_count, .given = given};
+    call->refusal_count++;
+    return arena_copy_str(&call->arena, str_from(why.message), &refusal->why)
+               ? 0
+               : err_set_plain(err, call->arena.error);
+}
+
+/* Without a file that may be read, what was wrong with the first one is the answer. */
+static int check_any_left(const struct tool_call *call, struct err *err)
+{
+    if (call->refusal_count == 0)
+        return 0;
+    if (call->resource_count == 0)
+        return err != NULL ? err->code : ERR_INVALID_ARGUMENT;
+    if (err != NULL)
+        *err = (struct err)ERR_INIT;
+    return 0;
+}
+
 static int add_resources(struct tool_call *call, const struct cancel *cancel, struct err *err)
 {
     const struct catalog_tool *tool = call->tool;
@@ -602,7 +639,9 @@ static int add_resources(struct tool_call *call, const struct cancel *cancel, st
     if (room > TOOL_MAX_RESOURCES)
         return err_set(err, ERR_TOO_LARGE, "more than %d paths in one call", TOOL_MAX_RESOURCES);
     call->resources = arena_alloc_array(&call->arena, room, sizeof(*call->resources));
-    if (call->resources == NULL)
+    if (tool->id == TOOL_READ_FILES)
+        call->refusals = arena_alloc_array(&call->arena, room, sizeof(*call->refusals));
+    if (call->resources == NULL || (tool->id == TOOL_READ_FILES && call->refusals == NULL))
         return err_set_plain(err, call->arena.error);
     for (size_t i = 0; i < tool->resource_count && r == 0; i++) {
         const struct catalog_resource *rule = &tool->resources[i];
@@ -621,13 +660,17 @@ static int add_resources(struct tool_call *call, const struct cancel *cancel, st
             r = cancel_check(cancel);
             if (r < 0)
                 return err_set_plain(err, r);
-            r = member.len > 0 ? add_argument(call, rule, item, member, err)
-                               : add_resource(call, rule, json_str(item), err);
+            if (member.len > 0)
+                r = add_argument(call, rule, item, member, err);
+            else if (call->refusals != NULL)
+                r = add_one_of_many(call, rule, json_str(item), err);
+            else
+                r = add_resource(call, rule, json_str(item), err);
             if (r < 0)
                 break;
         }
     }
-    return r;
+    return r == 0 ? check_any_left(call, err) : r;
 }
 
 int tool_prepare(struct toolbox *box, const struct catalog_tool *tool,

@@ -148,7 +148,12 @@ class Reading(Tools):
         self.assertEqual((files[0]["content"], files[0]["nextStartLine"]), ("one", 2))
         self.assertIn("not found", files[1]["error"])
         self.assertIn("binary", files[2]["error"])
-        self.server.bad("read_files", filePaths=["a", "../outside"])
+        files = self.server.good("read_files", filePaths=["../outside", "a", "~/b", "a"])["files"]
+        self.assertEqual([file["path"] for file in files], ["../outside", "a", "~/b", "a"])
+        self.assertEqual([file.get("content") for file in files], [None, "one\ntwo\n", None, "one\ntwo\n"])
+        self.assertIn("outside the root", files[0]["error"])
+        self.assertIn("~ is not expanded", files[2]["error"])
+        self.assertIn("outside the root", self.server.bad("read_files", filePaths=["../outside", "~/b"]))
         self.server.bad("read_files", filePaths=[])
 
     def test_list_allowed_directories(self):

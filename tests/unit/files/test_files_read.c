@@ -358,6 +358,35 @@ static void several_files_keep_their_contents(void **state)
         assert_true(str_find(str_member(file, "content"), str_from(parts[count++])) != SIZE_MAX);
 }
 
+/* Nothing is told about them but why they are refused, and each keeps its place. */
+static void refused_files_keep_no_others_from_being_read(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const denied[] = {"d/**", NULL};
+    const struct json_value *files;
+    size_t place = 0;
+
+    plant_dir(bench, "d");
+    plant(bench, "d/secret", "hidden\n");
+    plant(bench, "first", "one\n");
+    plant(bench, "last", "two\n");
+    bench_deny(bench, denied);
+    files = json_get(bench_call(bench, "read_files",
+                                "{\"filePaths\":[\"d/secret\",\"first\",\"../out\",\"gone\","
+                                "\"last\",\"d/nothing\"]}"),
+                     STR("files"));
+    assert_int_equal(files->size, 6);
+    json_each_item (file, files) {
+        bool is_read = place == 1 || place == 4;
+
+        assert_true((json_get(file, STR("content")) != NULL) == is_read);
+        assert_true((json_get(file, STR("error")) != NULL) == !is_read);
+        place++;
+    }
+    assert_contains(bench_error(bench, "read_files", "{\"filePaths\":[\"d/secret\",\"../out\"]}"),
+                    "d/secret");
+}
+
 static void the_end_can_be_read(void **state)
 {
     struct bench *bench = *state;
@@ -686,7 +715,8 @@ TEST_MAIN(
     BENCH_TEST(memory_is_flat_whatever_the_file),
     BENCH_TEST(a_long_read_reports_progress_and_can_be_cancelled),
     BENCH_TEST(text_in_other_encodings_is_converted), BENCH_TEST(an_encoding_may_show_late),
-    BENCH_TEST(several_files_keep_their_contents), BENCH_TEST(the_end_can_be_read),
+    BENCH_TEST(several_files_keep_their_contents),
+    BENCH_TEST(refused_files_keep_no_others_from_being_read), BENCH_TEST(the_end_can_be_read),
     BENCH_TEST(lines_can_have_numbers), BENCH_TEST(a_very_long_line_can_be_read_to_its_end),
     BENCH_TEST(a_binary_file_is_refused_with_its_size), BENCH_TEST(images_come_as_image_blocks),
     BENCH_TEST(a_pdf_comes_as_a_resource_with_its_address),

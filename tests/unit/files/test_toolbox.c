@@ -126,7 +126,7 @@ static void a_home_directory_is_refused_unless_there_is_a_file_of_that_name(void
     assert_int_equal(faccessat(bench->root_fd, "~", F_OK, 0), -1);
     assert_contains(bench_error(bench, "list_files", "{\"dirPath\":\"~\"}"),
                     "~: ~ is not expanded");
-    assert_contains(bench_error(bench, "read_files", "{\"filePaths\":[\"a\",\"~/b\"]}"),
+    assert_contains(bench_error(bench, "read_files", "{\"filePaths\":[\"~/b\",\"../c\"]}"),
                     "~/b: ~ is not expanded");
     bench_call(bench, "write_file", "{\"filePath\":\"~x\",\"content\":\"\"}");
     plant_dir(bench, "~");
