@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import threading
+from unittest import mock
 
 sys.dont_write_bytecode = True  # not into the sources
 import mcp_client
@@ -222,6 +223,13 @@ def name_of(pid):
     return "" if rest.split()[0] == "Z" else name
 
 
+def is_idle(pid):
+    try:
+        return ") S " in pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
 class Network(Scene):
     def setUp(self):
         super().setUp()
@@ -416,6 +424,38 @@ class Network(Scene):
         service = self.serve()
         service.ask("POST", f"/sandboxes/{box}/executions", {"command": "true"})
         self.assertEqual(self.tunnel(service, box, f"{PEER}:443", f"{OTHER}:443"), [f"200 ::ffff:{PEER}", "403 "])
+
+    def begin_without_keeper(self, service, wish):
+        """Asks for a sandbox, and kills the keeper when it has started but the service has not heard of it. The answer."""
+        keeper, = [pid for pid in children(service.process.pid) if name_of(pid) == "gatehouse-init"]
+        os.kill(keeper, signal.SIGSTOP)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            answer = pool.submit(service.ask, "POST", "/sandboxes", wish)
+            wait_until(lambda: service.ask("GET", "/sandboxes")[2], "the order")
+            os.kill(service.process.pid, signal.SIGSTOP)
+            os.kill(keeper, signal.SIGCONT)
+            idle = 0
+
+            def has_started():  # it has said so, and waits for orders
+                nonlocal idle
+                rooms = [pid for pid in family(keeper)[1:] if name_of(pid) == "gatehouse-init"]
+                idle = idle + 1 if rooms and all(is_idle(pid) for pid in rooms) else 0
+                return idle == 20
+
+            try:
+                wait_until(has_started, "the sandbox")
+                os.kill(keeper, signal.SIGKILL)
+                wait_until(lambda: not name_of(keeper), "the end of the keeper")
+            finally:
+                os.kill(service.process.pid, signal.SIGCONT)
+            return answer.result()
+
+    def test_a_keeper_that_dies_while_hosts_are_opened_ends_the_service_in_order(self):
+        # Memory that was freed is no longer what it was, so that its use shows without a sanitizer, too.
+        with mock.patch.dict(os.environ, GLIBC_TUNABLES="glibc.malloc.tcache_count=0:glibc.malloc.perturb=165"):
+            service = self.serve()
+        self.begin_without_keeper(service, {"network_policy": {"allowed_domains": [PEER]}})
+        self.assertEqual(service.process.wait(PATIENCE), 1)
 
     def test_many_at_a_time_get_their_hosts(self):
         service = self.serve()

@@ -267,6 +267,7 @@ void service_release(struct sandbox *sandbox)
 /* ---- starting and stopping ---- */
 
 static void remove_files(struct sandbox *sandbox);
+static void forget(struct sandbox *sandbox);
 static void tell_stoppers(struct sandbox *sandbox, const struct err *err);
 
 /* A new sandbox that does not start has never been one. */
@@ -299,6 +300,10 @@ static void on_room_end(void *data, const struct err *why)
     struct err over = ERR_INIT;
 
     sandbox->room = NULL;
+    if (sandbox->is_forgotten) {
+        forget(sandbox);
+        return;
+    }
     webgrant_close(&sandbox->web);
     sandbox->stopped_ms = loop_now_ms(sandbox->service->config.loop);
     forget_shells(sandbox);
@@ -616,8 +621,13 @@ static void remove_files(struct sandbox *sandbox)
 {
     struct service *service = sandbox->service;
 
-    if (service->config.keeper == NULL ||
-        room_delete(service->config.keeper, sandbox->record.id, on_deleted, sandbox) < 0)
+    if (service->config.keeper != NULL &&
+        room_delete(service->config.keeper, sandbox->record.id, on_deleted, sandbox) == 0)
+        return;
+    /* Its room, which has not told of its end yet, still names it. */
+    if (sandbox->room != NULL)
+        sandbox->is_forgotten = true;
+    else
         forget(sandbox);
 }
 

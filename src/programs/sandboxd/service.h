@@ -88,6 +88,7 @@ struct sandbox {
     bool is_new;         /* its first start is under way: without success there is no sandbox */
     bool is_moving;      /* the keeper starts or stops it */
     bool was_lost;       /* ended unasked */
+    bool is_forgotten;   /* it goes with its room */
     unsigned users;      /* work under way */
     int64_t active_ms;   /* by the loop's clock */
     int64_t stopped_ms;  /* the same: since when it has been stopped */
