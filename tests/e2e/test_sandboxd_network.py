@@ -457,6 +457,11 @@ class Network(Scene):
         self.begin_without_keeper(service, {"network_policy": {"allowed_domains": [PEER]}})
         self.assertEqual(service.process.wait(PATIENCE), 1)
 
+    def test_a_sandbox_that_ends_while_it_is_started_was_not_created(self):
+        service = self.serve()
+        status, _, answer = self.begin_without_keeper(service, {"network_policy": {"allowed_domains": [PEER]}})
+        self.assertEqual((status, answer.get("error")), (503, "the keeper of the sandboxes has died"))
+
     def test_many_at_a_time_get_their_hosts(self):
         service = self.serve()
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -270,11 +270,21 @@ static void remove_files(struct sandbox *sandbox);
 static void forget(struct sandbox *sandbox);
 static void tell_stoppers(struct sandbox *sandbox, const struct err *err);
 
+/* A copy: a use may end what the error of a callback belongs to. */
+static struct err start_failure(const struct err *err)
+{
+    struct err failure = *err;
+
+    if (failure.code == ERR_SESSION_OVER) /* that is said of one that runs again */
+        failure.code = ERR_BUSY;
+    return failure;
+}
+
 /* A new sandbox that does not start has never been one. */
 static void fail_start(struct sandbox *sandbox, const struct err *err)
 {
     struct service *service = sandbox->service;
-    struct err copy = *err; /* of a callback: a use may end what it belongs to */
+    struct err copy = start_failure(err);
     bool is_new = sandbox->is_new;
     char id[SANDBOXSTORE_ID_BYTES];
 
@@ -332,12 +342,13 @@ static void on_room_end(void *data, const struct err *why)
 static void fail_running(struct sandbox *sandbox, const struct err *err)
 {
     struct service *service = sandbox->service;
+    struct err copy = start_failure(err);
     char id[SANDBOXSTORE_ID_BYTES];
 
-    log_error(service->config.log, "cannot start a sandbox", err);
+    log_error(service->config.log, "cannot start a sandbox", &copy);
     memcpy(id, sandbox->record.id, sizeof(id));
     sandbox->state = SANDBOX_RUNNING;
-    make_all_ready(service, id, err);
+    make_all_ready(service, id, &copy);
     sandbox = map_get(&service->sandboxes, str_from(id));
     if (sandbox == NULL || sandbox->state != SANDBOX_RUNNING)
         return;

@@ -5,7 +5,8 @@
  *
  * A sandbox whose processes ended unasked (this service was restarted, or its first process died)
  * has lost its memory but not its files. Its next use starts it again, and is refused once with
- * ERR_SESSION_OVER, so that whoever relies on background processes learns of it.
+ * ERR_SESSION_OVER, so that whoever relies on background processes learns of it. A start that fails
+ * has another code.
  */
 #ifndef PROGRAMS_SANDBOXD_SERVICE_H
 #define PROGRAMS_SANDBOXD_SERVICE_H
