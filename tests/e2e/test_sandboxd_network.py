@@ -462,6 +462,23 @@ class Network(Scene):
         status, _, answer = self.begin_without_keeper(service, {"network_policy": {"allowed_domains": [PEER]}})
         self.assertEqual((status, answer.get("error")), (503, "the keeper of the sandboxes has died"))
 
+    def test_a_proxy_that_hangs_keeps_no_sandbox_from_being_deleted(self):
+        service = self.serve()
+        first = self.create_with_hosts(service, PEER)
+        proxy, = self.proxies(service)
+        os.kill(proxy, signal.SIGSTOP)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            answer = pool.submit(service.ask, "POST", "/sandboxes", {"network_policy": {"allowed_domains": [PEER]}})
+            wait_until(lambda: len(service.ask("GET", "/sandboxes")[2]) == 2, "the second sandbox")
+            second, = (box["id"] for box in service.ask("GET", "/sandboxes")[2] if box["id"] != first)
+            try:
+                self.assertEqual([service.ask("DELETE", f"/sandboxes/{box}")[0] for box in (second, first)], [204] * 2)
+            finally:
+                os.kill(proxy, signal.SIGCONT)
+            self.assertEqual(answer.result()[0], 404)
+        self.assertEqual(self.tunnel(service, self.create_with_hosts(service, OTHER), f"{OTHER}:443", f"{PEER}:443"),
+                         [f"200 ::ffff:{OTHER}", "403 "])
+
     def test_many_at_a_time_get_their_hosts(self):
         service = self.serve()
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

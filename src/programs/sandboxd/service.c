@@ -662,6 +662,10 @@ void service_delete(struct sandbox *sandbox, struct sandbox_use *use)
     err_set(&over, ERR_NOT_FOUND, "the sandbox was deleted");
     make_all_ready(service, sandbox->record.id, &over);
     tell_stoppers(sandbox, &over);
+    if (webgrant_is_awaited(&sandbox->web)) { /* it runs, and nothing else is missing */
+        webgrant_close(&sandbox->web);
+        sandbox->is_moving = false;
+    }
     if (!sandbox->is_moving) /* else when it has started or stopped */
         remove_files(sandbox);
 }
