@@ -13,15 +13,21 @@
 
 struct webaccess {
     struct loop *loop;
-    int starter; /* starts proxies */
-    struct ready_watch *starter_watch;
-    bool is_asked; /* for one */
-    int proxy;     /* or -1 */
+    int starter;                       /* starts proxies */
+    struct ready_watch *starter_watch; /* NULL: it was killed */
+    struct timer asked;                /* for one, and the answer may still come */
+    int proxy;                         /* or -1 */
     struct timer again;
     struct list grants;
 };
 
-enum { AGAIN_MS = 10, MAX_TRIES = 5 };
+enum {
+    AGAIN_MS = 10,
+    MAX_TRIES = 5,
+    ASK_AGAIN_MS = 10 * 1000, /* a starter that was killed meanwhile has forgotten it */
+    RETRY_MS = 10 * 1000,     /* for sandboxes that run */
+    PATIENCE_MS = 60 * 1000,  /* with a proxy that hangs; so may the disk that it is started from */
+};
 
 /* ---- the starter ---- */
 
@@ -54,18 +60,35 @@ static void tell(struct webgrant *grant, const struct err *err)
     void (*done)(void *, const struct err *) = grant->done;
 
     grant->done = NULL;
+    timer_stop(&grant->patience);
     if (err != NULL)
         webgrant_close(grant);
     if (done != NULL)
         done(grant->data, err);
 }
 
+/* Later, for the sandboxes that run: what they wait for may be possible then. */
+static void retry(struct webaccess *access)
+{
+    if (access->starter_watch != NULL && !access->again.is_started)
+        timer_start(&access->again, RETRY_MS);
+}
+
 static void fail(struct webgrant *grant, int code, const char *words)
 {
     struct err err = ERR_INIT;
 
+    if (grant->done == NULL) {
+        retry(grant->access);
+        return;
+    }
     err_set(&err, code, "the sandbox cannot be connected with the web: %s", words);
     tell(grant, &err);
+}
+
+static void on_patience_end(void *data)
+{
+    fail(data, ERR_BUSY, "its web proxy does not answer; try again later");
 }
 
 static void forget_proxys_end(struct webgrant *grant)
@@ -117,12 +140,12 @@ static int hand_over(const struct webaccess *access, struct webgrant *grant)
     return r;
 }
 
-static struct webgrant *find_waiting(const struct webaccess *access)
+static struct webgrant *find_waiting(const struct webaccess *access, bool is_new)
 {
     list_each (node, &access->grants) {
         struct webgrant *grant = list_entry(node, struct webgrant, node);
 
-        if (grant->listener >= 0 && grant->life < 0)
+        if (grant->listener >= 0 && grant->life < 0 && (!is_new || grant->done != NULL))
             return grant;
     }
     return NULL;
@@ -132,8 +155,10 @@ static void fail_waiting(struct webaccess *access, int code, const char *words)
 {
     struct webgrant *grant;
 
-    while ((grant = find_waiting(access)) != NULL)
+    while ((grant = find_waiting(access, true)) != NULL)
         fail(grant, code, words);
+    if (find_waiting(access, false) != NULL)
+        retry(access);
 }
 
 /* Gives them to the proxy, or asks for one. */
@@ -141,7 +166,8 @@ static void serve_waiting(struct webaccess *access)
 {
     struct webgrant *grant;
 
-    while ((grant = find_waiting(access)) != NULL) {
+    while ((grant = find_waiting(access, false)) != NULL) {
+        const bool is_new = grant->done != NULL;
         int r = access->proxy < 0 ? EPIPE : hand_over(access, grant);
 
         if (r == EAGAIN) { /* it has not taken the others yet */
@@ -151,17 +177,22 @@ static void serve_waiting(struct webaccess *access)
         if (r == EPIPE || r == ECONNRESET) {
             if (access->proxy >= 0)
                 close(steal_fd(&access->proxy));
-            if (!access->is_asked && reviver_ask(access->starter, 0) < 0)
+            if (access->asked.is_started)
+                return;
+            if (reviver_ask(access->starter, 0) < 0)
                 fail_waiting(access, ERR_CONNECTION_LOST, "restart the service");
             else
-                access->is_asked = true;
+                timer_start(&access->asked, ASK_AGAIN_MS);
             return;
         }
         if (r != 0)
             fail(grant, err_from_errno(r), err_errno_text(r));
+        if (r != 0 && !is_new)
+            return;
     }
 }
 
+/* Of both timers. */
 static void on_again(void *data)
 {
     serve_waiting(data);
@@ -176,17 +207,21 @@ static void on_started(void *data)
     int fd;
 
     while (reviver_take(access->starter, &which, &fd)) {
-        access->is_asked = false;
-        if (access->proxy >= 0)
-            close(access->proxy);
-        access->proxy = fd;
-        if (fd < 0)
-            fail_waiting(access, ERR_UNSUPPORTED, "gatehouse-webproxy could not be started");
-        serve_waiting(access);
+        timer_stop(&access->asked);
+        if (access->proxy < 0) {
+            access->proxy = fd;
+            if (fd < 0)
+                fail_waiting(access, ERR_UNSUPPORTED, "gatehouse-webproxy could not be started");
+            else
+                serve_waiting(access);
+        } else if (fd >= 0) { /* it was asked twice */
+            close(fd);
+        }
     }
     if (recv(access->starter, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0) { /* it was killed */
         ready_watch_free(access->starter_watch);
         access->starter_watch = NULL;
+        timer_stop(&access->asked);
         fail_waiting(access, ERR_CONNECTION_LOST, "restart the service");
     }
 }
@@ -205,6 +240,7 @@ static void on_listening(void *data, const struct err *err, int fd)
         return;
     }
     grant->listener = fd;
+    timer_start(&grant->patience, PATIENCE_MS);
     serve_waiting(grant->access);
 }
 
@@ -216,6 +252,7 @@ int webgrant_open(struct webgrant *grant, struct webaccess *access, struct room 
 
     *grant = (struct webgrant){
         .access = access, .hosts = hosts, .listener = -1, .life = -1, .done = done, .data = data};
+    timer_init(&grant->patience, access->loop, on_patience_end, grant);
     r = room_listen(room, WEBPROXY_PORT, on_listening, grant);
     if (r < 0)
         grant->access = NULL;
@@ -234,6 +271,7 @@ void webgrant_close(struct webgrant *grant)
     if (grant->access == NULL)
         return;
     list_remove(&grant->node);
+    timer_stop(&grant->patience);
     forget_proxys_end(grant);
     if (grant->listener >= 0)
         close(steal_fd(&grant->listener));
@@ -258,6 +296,7 @@ int webaccess_new(struct loop *loop, int fd, struct webaccess **out_access)
     access->proxy = -1;
     list_init(&access->grants);
     timer_init(&access->again, loop, on_again, access);
+    timer_init(&access->asked, loop, on_again, access);
     *out_access = access;
     return 0;
 }
@@ -265,6 +304,7 @@ int webaccess_new(struct loop *loop, int fd, struct webaccess **out_access)
 void webaccess_free(struct webaccess *access)
 {
     timer_stop(&access->again);
+    timer_stop(&access->asked);
     ready_watch_free(access->starter_watch);
     if (access->proxy >= 0)
         close(access->proxy);

@@ -12,6 +12,7 @@
 #include "isolate/room/room.h"
 #include "loop/loop.h"
 #include "loop/reader.h"
+#include "loop/timer.h"
 
 struct webaccess;
 
@@ -31,8 +32,9 @@ struct webgrant {
     int listener; /* in the sandbox; -1: not yet */
     int life;     /* -1: the proxy does not have it */
     struct ready_watch *watch;
-    unsigned tries; /* since it was served last */
-    /* Once: it works, or why not; then the grant is closed. */
+    unsigned tries;        /* since it was served last */
+    struct timer patience; /* while a new one waits for the proxy */
+    /* Once: it works, or why not; then the grant is closed. NULL afterwards. */
     void (*done)(void *data, const struct err *err);
     void *data;
 };
