@@ -557,7 +557,8 @@ class Network(Scene):
         for policy in ([], "x", {"allowed_ips": "1.2.3.4"}, {"allowed_ips": [1]}, {"denied_ips": ["x"]},
                        {"allowed_ips": [f"203.0.113.{i}" for i in range(65)]}, {"allowed_domains": "x"},
                        {"allowed_domains": [1]}, {"allowed_domains": ["http://x"]}, {"allowed_domains": [""]},
-                       {"allowed_domains": [f"h{i}.test" for i in range(65)]}):
+                       {"allowed_domains": [f"h{i}.test" for i in range(65)]},
+                       {"allowed_domains": ["*"], "denied_ips": [PEER]}):
             self.assertEqual(service.ask("POST", "/sandboxes", {"network_policy": policy})[0], 400, policy)
             self.assertEqual(service.ask("POST", "/images", {"dockerfile_steps": ["RUN true"], "network_policy": policy})[0],
                              400, policy)

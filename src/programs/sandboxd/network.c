@@ -112,8 +112,12 @@ const char *network_read(const struct json_value *policy, struct network_policy 
         wrong = read_hosts(json_get(policy, STR(HOSTS_NAME)), &read.hosts);
     if (wrong != NULL)
         return wrong;
-    if (!iplist_has_allowed(&read.addresses))
+    if (!iplist_has_allowed(&read.addresses)) {
+        if (read.addresses.count > 0 && read.hosts.count > 0)
+            return "denied_ips make exceptions from allowed_ips, which are missing; hosts "
+                   "of " HOSTS_NAME " are reached at any address";
         read.addresses = (struct iplist){.count = 0};
+    }
     *out_policy = read;
     return NULL;
 }

@@ -27,7 +27,8 @@ bool network_is_same(const struct network_policy *a, const struct network_policy
 
 /*
  * Reads {"allowed_ips": […], "denied_ips": […], "allowed_domains": […]}, which may be missing;
- * without allowed ones there is no network. What is wrong with it, or NULL.
+ * without allowed ones there is no network. What is wrong with it, or NULL: denied addresses alone
+ * would hold nothing back from the hosts.
  */
 const char *network_read(const struct json_value *policy, struct network_policy *out_policy);
 
