@@ -79,7 +79,8 @@ static void refuse_host(const struct link *link, const struct webproxy_request *
 
     snprintf(more, sizeof(more),
              "Gatehouse: commands may not reach %.*s, port %u. The user can allow hosts with "
-             "--shell-domain, or --domain of gatehouse sandbox run.\n",
+             "--shell-domain, or --domain of gatehouse sandbox run and create; who asks a sandbox "
+             "service, with allowed_domains.\n",
              STR_ARG(request->host), request->port);
     refuse(link->fd, HTTP_DENIED, "Host not allowed by Gatehouse", more);
 }
