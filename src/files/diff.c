@@ -440,12 +440,12 @@ static int compare(struct diff *diff)
     size_t lines = diff->a.shared + diff->b.shared;
     struct part parts[MAX_PARTS];
 
-    diff->parts = parts;
     diff->reach = (lines < MAX_COST ? lines : MAX_COST) + 2;
     diff->forward = calloc(2 * diff->reach + 1, sizeof(*diff->forward));
     diff->backward = calloc(2 * diff->reach + 1, sizeof(*diff->backward));
     if (diff->forward == NULL || diff->backward == NULL)
         return ERR_NO_MEMORY;
+    diff->parts = parts;
     add_part(diff, (struct part){0, diff->a.shared, 0, diff->b.shared});
     while (diff->part_count > 0)
         compare_part(diff, diff->parts[--diff->part_count]);
