@@ -635,11 +635,13 @@ static void remove_files(struct sandbox *sandbox)
     if (service->config.keeper != NULL &&
         room_delete(service->config.keeper, sandbox->record.id, on_deleted, sandbox) == 0)
         return;
-    /* Its room, which has not told of its end yet, still names it. */
-    if (sandbox->room != NULL)
-        sandbox->is_forgotten = true;
-    else
+    if (sandbox->room == NULL) {
         forget(sandbox);
+        return;
+    }
+    /* Its room, which has not told of its end yet, still names it. */
+    sandbox->is_forgotten = true;
+    tell_deleters(sandbox, NULL);
 }
 
 void service_delete(struct sandbox *sandbox, struct sandbox_use *use)
