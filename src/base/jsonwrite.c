@@ -348,7 +348,7 @@ void json_key(struct json_writer *writer, struct str key)
     writer->has_key = true;
 }
 
-void json_made_key(struct json_writer *writer, struct str made)
+void json_made_key_slowly(struct json_writer *writer, struct str made)
 {
     if (writer->error != 0)
         return;
