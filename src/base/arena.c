@@ -93,10 +93,10 @@ static void *alloc_from_new_block(struct arena *arena, size_t size)
     struct arena_block *block;
     char *start;
 
-    if (arena->blocks != NULL && arena->blocks->size < LARGEST_BLOCK_BYTES)
-        block_size = arena->blocks->size * 2;
-    else if (arena->blocks != NULL)
-        block_size = arena->blocks->size;
+    /* Two of the first size: most calls need no more. */
+    if (arena->blocks != NULL && arena->blocks->next != NULL)
+        block_size = arena->blocks->size < LARGEST_BLOCK_BYTES ? arena->blocks->size * 2
+                                                               : arena->blocks->size;
     /* What would fill most of a block gets its own, so that the current one stays in use. */
     if (size > block_size / 4)
         return alloc_large(arena, size);

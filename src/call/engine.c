@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "call/engine_internal.h"
 #include "protocol/arguments.h"
 
@@ -22,7 +23,7 @@ bool call_engine_has(const struct call_engine *engine, const struct catalog_tool
 
 int call_new(struct call_engine *engine, const struct call_request *request, struct call **out_call)
 {
-    struct call *call = calloc(1, sizeof(*call));
+    struct call *call = alloc_zeroed(sizeof(*call));
 
     if (call == NULL) {
         call_input_unref(request->input);

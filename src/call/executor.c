@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/jsonwrite.h"
 
@@ -32,7 +33,7 @@ bool provider_owns(const struct provider *provider, const struct catalog_tool *t
 
 struct call_input *call_input_new(size_t max_bytes)
 {
-    struct call_input *input = calloc(1, sizeof(*input));
+    struct call_input *input = alloc_zeroed(sizeof(*input));
 
     if (input == NULL)
         return NULL;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/list.h"
 #include "loop/timer.h"
 
@@ -423,7 +424,7 @@ static int prepare_work(struct executor *executor, const struct work_request *re
         return err_set_field(err, ERR_NOT_FOUND, "tool", "unknown tool");
     if (workers->is_lost)
         return err_set_plain(err, ERR_WORKERS_LOST);
-    local = calloc(1, sizeof(*local));
+    local = alloc_zeroed(sizeof(*local));
     if (local == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     work_init(&local->work, executor, request);

@@ -8,6 +8,7 @@
 
 #include "authority/names/glob.h"
 #include "authority/names/path.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/schema/schema.h"
 #include "base/utf8.h"
@@ -687,7 +688,7 @@ int tool_prepare(struct toolbox *box, const struct catalog_tool *tool,
     r = check_arguments(box, tool, arguments, err);
     if (r < 0)
         return r;
-    call = calloc(1, sizeof(*call));
+    call = alloc_zeroed(sizeof(*call));
     if (call == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     call->box = box;

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "loop/internal.h"
@@ -268,7 +269,7 @@ int worker_submit(struct worker_pool *pool, const struct worker_job *spec, uint6
 
     if (pool->is_closing)
         return ERR_CANCELLED;
-    job = calloc(1, sizeof(*job));
+    job = alloc_zeroed(sizeof(*job));
     if (job == NULL)
         return ERR_NO_MEMORY;
     job->spec = *spec;

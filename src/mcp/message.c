@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "protocol/requestid.h"
 
 size_t mcp_max_message_bytes(const struct mcp_server *server)
@@ -84,7 +85,7 @@ static struct mcp_message *message_new(struct mcp_service *service, size_t max_b
     struct mcp_message *message = steal_ptr(&service->spare);
 
     if (message == NULL)
-        message = calloc(1, sizeof(*message));
+        message = alloc_zeroed(sizeof(*message));
     if (message == NULL)
         return NULL;
     message->service = service;

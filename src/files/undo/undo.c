@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "files/undo/internal.h"
 
 /* ---- the log ---- */
@@ -109,7 +110,7 @@ void undo_open(struct undo_log *log, struct str tool)
 
     if (log->store == NULL)
         return;
-    change = calloc(1, sizeof(*change));
+    change = alloc_zeroed(sizeof(*change));
     if (change == NULL)
         return; /* the first step says so */
     list_init(&change->link);
@@ -162,7 +163,7 @@ struct undo_step *undo_step_add(struct undo_log *log, enum undo_kind kind, struc
 {
     struct undo_change *change = log->open;
     struct undo_step *step =
-        change != NULL ? calloc(1, sizeof(*step) + name.len + from.len + 1) : NULL;
+        change != NULL ? alloc_zeroed(sizeof(*step) + name.len + from.len + 1) : NULL;
 
     if (step == NULL)
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -93,7 +94,25 @@ static void a_growing_block_counts_from_birth_and_dies_with_the_arena(void **sta
     assert_int_equal(arena.held, held);
 }
 
+static void zeroed_memory_is_zero_where_something_was(void **state)
+{
+    for (size_t size = 1; size < 4096; size *= 3) {
+        char *used = malloc(size);
+        char *zeroed;
+
+        assert_non_null(used);
+        memset(used, 'x', size);
+        free(used);
+        zeroed = alloc_zeroed(size);
+        assert_non_null(zeroed);
+        for (size_t i = 0; i < size; i++)
+            assert_int_equal(zeroed[i], 0);
+        free(zeroed);
+    }
+}
+
 TEST_MAIN(cmocka_unit_test(allocations_are_aligned_and_do_not_overlap),
           cmocka_unit_test(nothing_passes_the_ceiling), cmocka_unit_test(a_reset_arena_starts_over),
           cmocka_unit_test(copies_end_with_a_nul_that_is_not_counted),
-          cmocka_unit_test(a_growing_block_counts_from_birth_and_dies_with_the_arena))
+          cmocka_unit_test(a_growing_block_counts_from_birth_and_dies_with_the_arena),
+          cmocka_unit_test(zeroed_memory_is_zero_where_something_was))
