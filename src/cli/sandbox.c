@@ -226,6 +226,13 @@ static const struct option_argument stats_arguments[] = {
      .help = "its id or the first characters of it (default: all)"},
 };
 
+static const struct option_argument inspect_arguments[] = {
+    {.name = "SANDBOX",
+     .type = OPTION_TEXT,
+     .names = "sandboxes",
+     .help = "its id or the first characters of it"},
+};
+
 static const struct option_argument logs_arguments[] = {
     {.name = "SANDBOX",
      .type = OPTION_TEXT,
@@ -342,6 +349,12 @@ const struct option_command sandbox_commands[SANDBOX_COMMANDS] = {
                     .option_count = SANDBOX_ASK_OPTIONS,
                     .arguments = cp_arguments,
                     .argument_count = array_size(cp_arguments)},
+    [SANDBOX_INSPECT] = {.name = "inspect",
+                         .summary = "show all about a sandbox: limits, network, use, commands",
+                         .options = ls_options,
+                         .option_count = SANDBOX_LS_OPTIONS,
+                         .arguments = inspect_arguments,
+                         .argument_count = array_size(inspect_arguments)},
     [SANDBOX_LOGS] = {.name = "logs",
                       .summary = "show what the commands of a sandbox have written",
                       .options = logs_options,

@@ -297,6 +297,37 @@ class Streams(Commands):
         boxes = {box, *(self.said("create").decode().strip() for _ in range(2))}
         self.assertEqual({line.split()[0] for line in self.said("stats").decode().splitlines()}, boxes)
 
+    def test_inspect(self):
+        box = self.said("create", "-m", "200MiB", "--cpus", "1.5", "--pids", "40", "--domain", "example.com,*.example.org",
+                        "--ephemeral").decode().strip()
+        self.assertEqual(self.run_it("exec", box, "sh", "-c", "exit 3").returncode, 3)
+        self.said("exec", "-d", box, "sleep", "100")
+        told = json.loads(self.said("inspect", "--json", box[:12]))
+        self.assertEqual((told["id"], told["status"], told["ephemeral"]), (box, "running", True))
+        self.assertEqual(told["network_policy"]["allowed_domains"], ["example.com", "*.example.org"])
+        self.assertEqual((told["usage"]["memory_limit_bytes"], told["usage"]["processes_limit"]), (200 << 20, 40))
+        self.assertEqual([(run["status"], run.get("exit_code")) for run in told["executions"]],
+                         [("ended", 3), ("running", None)])
+        shown = self.said("inspect", box).decode()
+        for line in (rf"Sandbox:   {box}", "Status:    running", "Image:     the service's own system",
+                     r"Created:   \d{4}-\d\d-\d\d \d\d:\d\d \(.*\)", "When idle: it is deleted",
+                     r"Reaches:   example\.com, \*\.example\.org", r"Memory:    \d+\.\d of 200 MiB",
+                     r"CPU:       .* s used; at most 1\.50 cores", r"Processes: \d+ of 40",
+                     r"  [0-9a-f]{8}  exit 3    .* sh -c 'exit 3'", "  [0-9a-f]{8}  running   .* sleep 100"):
+            self.assertRegex(shown, rf"(?m)^{line}$")
+        self.assertEqual(self.run_it("inspect", "ffff").returncode, 125)
+
+    def test_inspect_of_a_plain_one_with_an_image(self):
+        image = self.said("image", "build", "RUN true").decode().strip()
+        box = self.said("create", "--image", image).decode().strip()
+        shown = self.said("inspect", box).decode()
+        self.assertRegex(shown, rf"(?m)^Image:     {image}$")
+        self.assertRegex(shown, "(?m)^Reaches:   nothing but itself$")
+        self.assertRegex(shown, "(?m)^When idle: it is stopped$")
+        self.assertRegex(shown, "(?m)^Commands:  none are kept$")
+        self.said("image", "name", "mine", image)
+        self.assertRegex(self.said("inspect", box).decode(), "(?m)^Image:     mine$")
+
     def test_lists_fit_a_terminal(self):
         box = self.create()
         self.assertRegex(self.said("ls").decode(), rf"^{box}  running   \d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$")

@@ -102,6 +102,7 @@ int ctl_copy(struct ctl *ctl, const struct option_values *values, struct err *er
 int ctl_logs(struct ctl *ctl, const struct option_values *values, struct err *err);
 int ctl_list(struct ctl *ctl, const struct option_values *values, const char *target,
              struct err *err);
+int ctl_inspect(struct ctl *ctl, const struct option_values *values, struct err *err);
 int ctl_stats(struct ctl *ctl, const struct option_values *values, struct err *err);
 int ctl_build(struct ctl *ctl, const struct option_values *values, struct err *err);
 int ctl_import(struct ctl *ctl, const struct option_values *values, struct err *err);

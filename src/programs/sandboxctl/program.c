@@ -141,6 +141,8 @@ static int work(struct ctl *ctl, const struct option_values *values, struct err 
         return ctl_list(ctl, values, "/sandboxes", err);
     if (command == &sandbox_commands[SANDBOX_LOGS])
         return ctl_logs(ctl, values, err);
+    if (command == &sandbox_commands[SANDBOX_INSPECT])
+        return ctl_inspect(ctl, values, err);
     if (command == &sandbox_commands[SANDBOX_STATS])
         return ctl_stats(ctl, values, err);
     if (command == &sandbox_commands[SANDBOX_RM])
