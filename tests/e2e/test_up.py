@@ -166,6 +166,43 @@ class SeveralFolders(unittest.TestCase):
         with self.browser.open(request, timeout=PATIENCE) as answer:
             return json.load(answer).get("structuredContent")
 
+    def offered(self, *flags, **variables):
+        """Which groups of tools agents get: changing files, commands, the browser; and whether a file can be changed
+        without a question."""
+        self.environment.update(variables)
+        up = Up(self, "alpha", *flags)
+        for name in variables:
+            del self.environment[name]
+        self.wait_for_daemons("alpha")
+        self.log_in(up)
+        groups = {one["name"]: one for one in self.ask(up, "/api/state")["status"]["toolCategories"]}
+        offered = [name for name, is_on in (("write", groups["filesystem"].get("writeAccess")),
+                                            ("shell", groups["shell"]["enabled"]),
+                                            ("browser", groups["browser"]["enabled"])) if is_on]
+        if "write" in offered and variables.get("GATEHOUSE_PERMISSION_FILESYSTEM_WRITE") == "allow":
+            self.assertEqual(self.call(up, "write_file", filePath="new", content="x"), {"path": "new"})
+        self.assertEqual(up.end(), 0)
+        return " ".join(offered)
+
+    def test_what_agents_may_do_is_what_the_user_chose(self):
+        settings = self.room / "home/.n8n-gateway/settings.json"
+        self.assertEqual(self.offered(), "write shell browser")
+        self.assertEqual(json.loads(settings.read_text())["permissions"]["shell"], "deny")  # of other servers
+        self.assertEqual(self.offered(), "write shell browser")
+        self.assertEqual(self.offered("--read-only"), "browser")
+        self.assertEqual(self.offered("--permission-shell", "deny", "--permission-browser", "deny"), "write")
+        self.assertEqual(self.offered("--permission-filesystem-write", "deny"), "shell browser")
+        self.assertEqual(self.offered(GATEHOUSE_PERMISSION_SHELL="deny", GATEHOUSE_PERMISSION_FILESYSTEM_WRITE="allow"),
+                         "write browser")
+        self.assertEqual((self.room / "alpha/new").read_text(), "x")
+        settings.write_text(json.dumps({"permissions": {"shell": "allow", "filesystemWrite": "deny", "browser": "deny"}}))
+        self.assertEqual(self.offered(), "shell")
+        self.assertEqual(self.offered("--read-only"), "")
+        self.assertEqual(self.offered("--permission-filesystem-write", "ask"), "write shell")
+        result = self.run_it("up", "alpha", "--read-only", "--permission-shell", "ask")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("--permission-shell has no effect with --read-only", result.stderr)
+
     def test_other_folders_that_cannot_be_served_are_refused_before_anything_starts(self):
         for flags, words in ((("--ro", "missing"), "cannot use the folder"), (("--rw", "nothing/"), "cannot use"),
                              (("--read-only", "--rw", "beta"), "--rw has no effect with --read-only"),

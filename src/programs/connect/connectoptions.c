@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/connect/connectoptions.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "cli/connect.h"
+#include "cli/status.h"
 #include "session/state.h"
 
 static const struct {
@@ -57,6 +60,11 @@ static int read_settings(struct connect_choices *choices, struct session_state *
 }
 
 /* ---- all sources together ---- */
+
+bool connect_is_of_up(void)
+{
+    return strcmp(program_invocation_name, STATUS_NAME_OF_UP) == 0;
+}
 
 static bool has_flag(const struct option_values *values, size_t option)
 {
@@ -122,6 +130,9 @@ static int merge_modes(const struct option_values *values, const struct settings
     int r;
 
     choices->modes = settings->modes;
+    /* New settings deny commands, for servers elsewhere; here the user's own page can ask. */
+    if (connect_is_of_up() && settings->modes.of[CATALOG_SHELL] == PERMISSION_DENY)
+        choices->modes.of[CATALOG_SHELL] = PERMISSION_ASK;
     for (size_t i = 0; i < array_size(group_options); i++)
         if (options_source(values, group_options[i].option) != OPTION_UNSET)
             choices->modes.of[group_options[i].group] =

@@ -46,6 +46,9 @@ struct connect_choices {
     size_t warning_count;                         /* in total, including those not stored */
 };
 
+/* Whether 'gatehouse up' started this daemon. */
+bool connect_is_of_up(void);
+
 /*
  * ERR_INVALID_OPTION if no tool would be offered; the message is for the user. Opens the state,
  * which the caller closes, also on failure. Paths of other folders are in the arena.

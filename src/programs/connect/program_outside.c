@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/connect/program_internal.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,8 +66,7 @@ void program_report(void *data, struct report *out_report)
     const struct program *program = data;
     struct gateway_session_state state = {.is_connected = false};
 
-    *out_report = (struct report){
-        .url = STR_EMPTY, .is_of_up = strcmp(program_invocation_name, STATUS_NAME_OF_UP) == 0};
+    *out_report = (struct report){.url = STR_EMPTY, .is_of_up = connect_is_of_up()};
     tell_chosen(&program->choices, out_report);
     if (program->session != NULL && !program->is_over) {
         gateway_session_state(program->session, &state);

@@ -27,7 +27,7 @@
 
 enum {
     KEY_CHARS = 40,
-    MAX_WORDS = 24 + 2 * SHARED_MAX_FOLDERS + 2 * DOMAINLIST_MAX,
+    MAX_WORDS = 32 + 2 * SHARED_MAX_FOLDERS + 2 * DOMAINLIST_MAX,
     LINE_BYTES = 4096,
     EXIT_FAILED = 1,
 };
@@ -50,12 +50,44 @@ const struct option up_options[UP_OPTIONS] = {
     [UP_OPTION_READ_ONLY] = {.name = "read-only",
                              .help = "offer no tools that change files or run commands; without "
                                      "this, each of their calls is asked about on the page"},
-    [UP_OPTION_SHELL_DOMAIN] = {SHARED_SHELL_DOMAIN},
     [UP_OPTION_STATE_DIR] = {.name = "state-dir",
                              .type = OPTION_DIR,
                              .help = "directory of keys, logins and the audit log (default: "
                                      "~/.local/state/gatehouse; there a second folder has keys "
                                      "and logins of its own)"},
+    [UP_OPTION_PERMISSION_READ] = {.name = "permission-filesystem-read",
+                                   .type = OPTION_CHOICE,
+                                   .choices = shared_modes,
+                                   .env = "GATEHOUSE_PERMISSION_FILESYSTEM_READ",
+                                   .group = "Consent",
+                                   .help = "reading files (default: allow)"},
+    [UP_OPTION_PERMISSION_WRITE] = {.name = "permission-filesystem-write",
+                                    .type = OPTION_CHOICE,
+                                    .choices = shared_modes,
+                                    .env = "GATEHOUSE_PERMISSION_FILESYSTEM_WRITE",
+                                    .group = "Consent",
+                                    .help = "changing files (default: ask)"},
+    [UP_OPTION_PERMISSION_SHELL] = {.name = "permission-shell",
+                                    .type = OPTION_CHOICE,
+                                    .choices = shared_modes,
+                                    .env = "GATEHOUSE_PERMISSION_SHELL",
+                                    .group = "Consent",
+                                    .help = "running commands, each in a sandbox that sees the "
+                                            "folder and a read-only system (default: ask)"},
+    [UP_OPTION_PERMISSION_COMPUTER] = {.name = "permission-computer",
+                                       .type = OPTION_CHOICE,
+                                       .choices = shared_modes,
+                                       .env = "GATEHOUSE_PERMISSION_COMPUTER",
+                                       .group = "Consent",
+                                       .help = "seeing the screen, using mouse and keyboard "
+                                               "(default: deny)"},
+    [UP_OPTION_PERMISSION_BROWSER] = {.name = "permission-browser",
+                                      .type = OPTION_CHOICE,
+                                      .choices = shared_modes,
+                                      .env = "GATEHOUSE_PERMISSION_BROWSER",
+                                      .group = "Consent",
+                                      .help = "using a browser of its own (default: ask)"},
+    [UP_OPTION_SHELL_DOMAIN] = {SHARED_SHELL_DOMAIN},
 };
 
 const struct option_argument up_arguments[UP_ARGUMENTS] = {
@@ -276,6 +308,31 @@ static void add_others(struct option_list list, const char *option, const char *
     }
 }
 
+/* Those of variables are the daemon's, too. */
+static void add_permissions(const struct option_values *values, const char **words, size_t *count)
+{
+    static const struct {
+        const char *option;
+        size_t index;
+        bool is_of_reading;
+    } rows[] = {
+        {"--permission-filesystem-read", UP_OPTION_PERMISSION_READ, true},
+        {"--permission-filesystem-write", UP_OPTION_PERMISSION_WRITE, false},
+        {"--permission-shell", UP_OPTION_PERMISSION_SHELL, false},
+        {"--permission-computer", UP_OPTION_PERMISSION_COMPUTER, true},
+        {"--permission-browser", UP_OPTION_PERMISSION_BROWSER, true},
+    };
+
+    for (size_t i = 0; i < array_size(rows); i++) {
+        bool is_off = options_is_on(values, UP_OPTION_READ_ONLY) && !rows[i].is_of_reading;
+
+        if (!is_off && options_source(values, rows[i].index) != OPTION_FLAG)
+            continue;
+        words[(*count)++] = rows[i].option;
+        words[(*count)++] = is_off ? "deny" : shared_modes[options_choice(values, rows[i].index)];
+    }
+}
+
 static pid_t start_daemon(const struct option_values *values, const struct upplace *place,
                           const char *url)
 {
@@ -293,11 +350,10 @@ static pid_t start_daemon(const struct option_values *values, const struct uppla
                                     "0"};
     size_t count = 12;
 
-    if (!options_is_on(values, UP_OPTION_READ_ONLY)) {
+    /* Being ours, it asks about commands unless the user has chosen otherwise. */
+    if (!options_is_on(values, UP_OPTION_READ_ONLY))
         words[count++] = "--filesystem-write-access";
-        words[count++] = "--permission-shell";
-        words[count++] = "ask";
-    }
+    add_permissions(values, words, &count);
     if (place->state[0] != '\0') {
         words[count++] = "--state-dir";
         words[count++] = place->state;

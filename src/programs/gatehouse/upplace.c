@@ -166,6 +166,11 @@ static int check_others(const struct option_values *values, struct err *err)
 {
     const struct option_list lists[] = {options_list(values, UP_OPTION_RW),
                                         options_list(values, UP_OPTION_RO)};
+    static const struct {
+        const char *name;
+        size_t option;
+    } changing[] = {{"--permission-filesystem-write", UP_OPTION_PERMISSION_WRITE},
+                    {"--permission-shell", UP_OPTION_PERMISSION_SHELL}};
     char path[PATH_MAX];
     int r;
 
@@ -180,6 +185,12 @@ static int check_others(const struct option_values *values, struct err *err)
         return err_set(err, ERR_INVALID_OPTION,
                        "--shell-domain has no effect with --read-only, which offers no commands: "
                        "omit one of them");
+    for (size_t i = 0; i < array_size(changing); i++)
+        if (options_source(values, changing[i].option) == OPTION_FLAG &&
+            strcmp(shared_modes[options_choice(values, changing[i].option)], "deny") != 0 &&
+            options_is_on(values, UP_OPTION_READ_ONLY))
+            return err_set(err, ERR_INVALID_OPTION,
+                           "%s has no effect with --read-only: omit one of them", changing[i].name);
     r = shared_check_domains(values, UP_OPTION_SHELL_DOMAIN, "shell-domain", err);
     for (size_t i = 0; i < array_size(lists); i++)
         for (size_t k = 0; k < lists[i].count && r == 0; k++)
