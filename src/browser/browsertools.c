@@ -249,8 +249,6 @@ static uint64_t start(void *data, const struct provider_events *events)
     call->intent =
         (struct authority_note){.outcome = AUTHORITY_INTENT, .policy_source = events->decision};
     r = browser_call_note(call, events->decision, &call->intent);
-    if (r == 0)
-        r = browser_call_check(call, &err);
     if (r == 0 && call->tool->id == TOOL_BROWSER_CREATE_CREDENTIAL) {
         r = browser_call_post(call, &err);
         if (r == 0)

@@ -71,8 +71,6 @@ int browser_call_aim(struct browser_call *call, struct err *err);
 int browser_call_subject(void *data, const void *session, struct arena *arena,
                          const struct cancel *cancel, struct provider_subject *out_subject,
                          struct err *err);
-/* ERR_DENIED_BY_POLICY if what allowed the call does not include what it reaches. */
-int browser_call_check(const struct browser_call *call, struct err *err);
 /* The user has chosen his own browser, not one that is started. */
 bool browser_is_local_default(const struct browser_tools *tools);
 /* What no part of the browser may reach, as rules of its resolver. */

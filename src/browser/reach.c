@@ -179,6 +179,13 @@ int browser_call_aim(struct browser_call *call, struct err *err)
 
 /* ---- permission ---- */
 
+/* The user's own browser does not if he chose it by an option. */
+static bool needs_name(const struct browser_call *call, const char *host)
+{
+    return strcmp(host, PERMISSION_LOCAL_BROWSER) == 0 ? !browser_is_local_default(call->tools)
+                                                       : hostrange_is_private(str_from(host));
+}
+
 int browser_call_subject(void *data, const void *session, struct arena *arena,
                          const struct cancel *cancel, struct provider_subject *out_subject,
                          struct err *err)
@@ -211,60 +218,14 @@ int browser_call_subject(void *data, const void *session, struct arena *arena,
     if (resources == NULL)
         return err_set_plain(err, arena->error);
     for (size_t i = 0; i < count; i++) {
-        resources[i] =
-            (struct permission_resource){.group = CATALOG_BROWSER, .operation = PERMISSION_USES};
+        resources[i] = (struct permission_resource){.group = CATALOG_BROWSER,
+                                                    .operation = PERMISSION_USES,
+                                                    .needs_name = needs_name(call, hosts[i])};
         if (!arena_copy_str(arena, str_from(hosts[i]), &resources[i].given))
             return err_set_plain(err, arena->error);
     }
     out_subject->resources = resources;
     out_subject->count = count;
-    return 0;
-}
-
-/*
- * This machine and private networks are not meant by a mode that allows all sites, nor by a rule
- * for all hosts: they need a rule of their own.
- */
-static bool is_allowed_unnamed(const struct browser_tools *tools, struct str host)
-{
-    const struct permission_resource resource = {
-        .group = CATALOG_BROWSER, .operation = PERMISSION_USES, .given = host};
-
-    return permission_is_general(keeper_permission(tools->config.keeper), &resource);
-}
-
-/* The decision about the call names one of its hosts, so each is looked at. */
-static const char *too_private_host(const struct browser_call *call)
-{
-    const char *hosts[] = {call->to_host, needs_page_host(call) ? call->page_host : ""};
-
-    for (size_t i = 0; i < array_size(hosts); i++)
-        if (hosts[i][0] != '\0' && hostrange_is_private(str_from(hosts[i])) &&
-            is_allowed_unnamed(call->tools, str_from(hosts[i])))
-            return hosts[i];
-    return NULL;
-}
-
-/* Nor is the user's own browser, unless he chose it by an option. */
-static bool is_too_personal(const struct browser_call *call)
-{
-    return call->is_local && !browser_is_local_default(call->tools) &&
-           is_allowed_unnamed(call->tools, STR(PERMISSION_LOCAL_BROWSER));
-}
-
-int browser_call_check(const struct browser_call *call, struct err *err)
-{
-    const char *host = too_private_host(call);
-
-    if (host != NULL)
-        return err_set(err, ERR_DENIED_BY_POLICY,
-                       "%s is this machine or on a private network, which needs a rule of its own: "
-                       "gatehouse rules add allow browser host:%s",
-                       host, host);
-    if (is_too_personal(call))
-        return err_set(err, ERR_DENIED_BY_POLICY,
-                       "the user's own browser needs a rule of its own: gatehouse rules add allow "
-                       "browser host:" PERMISSION_LOCAL_BROWSER);
     return 0;
 }
 
@@ -297,7 +258,8 @@ bool browser_tools_may_go(void *data, struct str host, uint16_t port, bool is_ag
 {
     const struct browser_tools *tools = data;
     struct permission_decision decision;
-    struct permission_resource resource = {.group = CATALOG_BROWSER, .operation = PERMISSION_USES};
+    struct permission_resource resource = {
+        .group = CATALOG_BROWSER, .operation = PERMISSION_USES, .needs_name = true};
     char name[BROWSER_HOST_BYTES];
 
     *out_is_named = false;
@@ -305,8 +267,12 @@ bool browser_tools_may_go(void *data, struct str host, uint16_t port, bool is_ag
         return false;
     resource.given = str_from(name);
     permission_decide(keeper_permission(tools->config.keeper), &resource, &decision);
-    *out_is_named =
-        decision.verdict == PERMISSION_ALLOW && !is_allowed_unnamed(tools, resource.given);
-    return is_agreed || *out_is_named ||
-           (decision.verdict == PERMISSION_ALLOW && !hostrange_is_private(resource.given));
+    *out_is_named = decision.verdict == PERMISSION_ALLOW;
+    if (is_agreed || *out_is_named)
+        return true;
+    if (hostrange_is_private(resource.given))
+        return false;
+    resource.needs_name = false;
+    permission_decide(keeper_permission(tools->config.keeper), &resource, &decision);
+    return decision.verdict == PERMISSION_ALLOW;
 }

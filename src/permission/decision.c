@@ -67,6 +67,22 @@ static int say_unanswered(const struct deciding *deciding, struct err *err)
         count, is_minutes ? "minute" : "second", count == 1 ? "" : "s");
 }
 
+static int say_unnamed(const struct deciding *deciding, const struct permission_resource *resource,
+                       struct err *err)
+{
+    struct str name = str_slice(resource->given, 0, SHOWN_BYTES);
+
+    if (str_eq(name, STR(PERMISSION_LOCAL_BROWSER)))
+        return err_set(err, ERR_ASK_UNAVAILABLE,
+                       "the user's own browser needs the user's permission, but there is nobody to "
+                       "ask: %s; or the user runs: gatehouse rules add allow browser host:%.*s",
+                       deciding->terms->how_to_ask, STR_ARG(name));
+    return err_set(err, ERR_ASK_UNAVAILABLE,
+                   "%.*s is this machine or on a private network, which needs the user's "
+                   "permission: gatehouse rules add allow browser host:%.*s",
+                   STR_ARG(name), STR_ARG(name));
+}
+
 static int say_refusal(const struct deciding *deciding, size_t index, enum permission_source source,
                        struct err *err)
 {
@@ -93,6 +109,8 @@ static int say_refusal(const struct deciding *deciding, size_t index, enum permi
                            "permission, but there is nobody to ask: %s; or the user can start the "
                            "server with --sensitive allow",
                            STR_ARG(name), deciding->terms->how_to_ask);
+        if (resource->needs_name)
+            return say_unnamed(deciding, resource, err);
         return err_set(err, ERR_ASK_UNAVAILABLE,
                        "this needs the user's permission (%s), but there is nobody to ask: %s",
                        group, deciding->terms->how_to_ask);

@@ -567,9 +567,9 @@ static void decide_by(struct permission_decision *decision, enum permission_mode
                  rule->pattern);
 }
 
-void permission_judge(const struct permission_moment *moment,
-                      const struct permission_resource *resource,
-                      struct permission_decision *out_decision)
+static void judge(const struct permission_moment *moment,
+                  const struct permission_resource *resource,
+                  struct permission_decision *out_decision)
 {
     __attribute__((uninitialized)) struct permission_subject subject;
     struct permission_finding denial;
@@ -631,18 +631,19 @@ bool permission_rests_on_all(const struct permission_moment *moment,
     return rule == NULL || str_eq(rule->pattern, STR("*"));
 }
 
-bool permission_is_general(struct permission *permission,
-                           const struct permission_resource *resource)
+void permission_judge(const struct permission_moment *moment,
+                      const struct permission_resource *resource,
+                      struct permission_decision *out_decision)
 {
-    struct permission_decision decision;
-    struct permission_moment moment;
-    bool is_general;
+    __attribute__((uninitialized)) struct permission_subject subject;
 
-    permission_begin(permission, &moment);
-    permission_judge(&moment, resource, &decision);
-    is_general = permission_rests_on_all(&moment, resource, &decision);
-    permission_end(&moment);
-    return is_general;
+    judge(moment, resource, out_decision);
+    if (!resource->needs_name || !permission_rests_on_all(moment, resource, out_decision))
+        return;
+    if (permission_subject(resource, &subject) && permission_in_session(moment, &subject))
+        decide_by(out_decision, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE, NULL);
+    else
+        decide_by(out_decision, PERMISSION_ASK, PERMISSION_BY_MODE, NULL);
 }
 
 enum permission_mode permission_decide_all(struct permission *permission,

@@ -68,6 +68,11 @@ struct permission_resource {
      * asked each time.
      */
     bool is_typed;
+    /*
+     * A mode that allows all, or a rule for "*", does not mean it: this machine, private networks,
+     * the user's own browser. It needs a rule or an answer that names it.
+     */
+    bool needs_name;
 };
 
 /* The resource that is touched, and that rules made from an answer name. */
@@ -123,13 +128,6 @@ struct permission_decision {
  */
 void permission_decide(struct permission *permission, const struct permission_resource *resource,
                        struct permission_decision *out_decision);
-
-/*
- * Whether it is allowed, but only by the mode or by a rule for everything ("*"). This machine,
- * private networks and the user's own browser need more than that (browser/reach.c).
- */
-bool permission_is_general(struct permission *permission,
-                           const struct permission_resource *resource);
 
 /*
  * Decides about everything a call touches, at one moment: deny wins over ask, and ask over allow.

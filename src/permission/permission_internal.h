@@ -61,7 +61,7 @@ void permission_judge(const struct permission_moment *moment,
                       const struct permission_resource *resource,
                       struct permission_decision *out_decision);
 
-/* See permission_is_general(). */
+/* Whether it is allowed, but only by the mode or by a rule for everything ("*"). */
 bool permission_rests_on_all(const struct permission_moment *moment,
                              const struct permission_resource *resource,
                              const struct permission_decision *decision);

@@ -21,7 +21,7 @@ import unittest
 import urllib.request
 
 import mcp_client
-from consent_scene import Consent
+from consent_scene import ASKING, Consent
 from mcp_client import PATIENCE, session_members
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -126,8 +126,8 @@ class InBrowser(Consent):
                         self.settings.parent], check=True, capture_output=True,
                        env={"HOME": str(self.state), "XDG_STATE_HOME": str(self.state), "PATH": "/usr/bin:/bin"})
 
-    def serve(self, *flags, connects=True):
-        server = self.begin(*(flags or OPEN))
+    def serve(self, *flags, connects=True, can_ask=False):
+        server = self.begin(*(flags or OPEN), capabilities=ASKING if can_ask else {})
         if connects:
             self.ok(server, "browser_connect")
         return server
@@ -618,7 +618,7 @@ class Borders(InBrowser):
 
     def test_the_user_is_asked_for_each_host(self):
         self.settings.unlink()
-        server = self.serve("--permission-browser", "ask")
+        server = self.serve("--permission-browser", "ask", can_ask=True)
         question, result = self.decide(server, "Deny once", "browser_navigate", url=f"{self.here}/forms.html")
         self.assertIn("Opens a page on 127.0.0.1", question["message"])
         self.assertTrue(result["isError"])
@@ -627,6 +627,29 @@ class Borders(InBrowser):
         self.ok(server, "browser_snapshot")  # not asked again
         self.assertIn("localhost", self.fails(server, "browser_navigate",
                                               url=f"{self.here}/redirect/302?to={self.other}/forms.html"))
+
+    def test_a_private_host_is_asked_about_although_browsing_is_allowed(self):
+        """An agent looks at the server that it runs itself, as most do."""
+        self.settings.unlink()
+        for rule, mode in ((None, "allow"), ("*", "ask")):
+            if rule is not None:
+                self.allow(rule)
+            server = self.serve("--permission-browser", mode, can_ask=True)
+            question, result = self.decide(server, "Deny once", "browser_navigate", url=f"{self.here}/forms.html")
+            self.assertIn("Opens a page on 127.0.0.1", question["message"])
+            self.assertTrue(result["isError"])
+            _, result = self.decide(server, "Allow for this session", "browser_navigate", url=f"{self.here}/forms.html")
+            self.assertEqual(result["structuredContent"]["title"], "Forms")
+            self.ok(server, "browser_snapshot")  # not asked again
+            question, _ = self.decide(server, "Deny once", "browser_navigate", url=f"{self.other}/forms.html")
+            self.assertIn("localhost", question["message"])
+            self.assertIn("localhost", self.fails(server, "browser_navigate",
+                                                  url=f"{self.here}/redirect/302?to={self.other}/forms.html"))
+            server.end()
+        # Where nobody can be asked, the answer says what the user can do.
+        server = self.serve("--permission-browser", "allow")
+        self.assertIn("gatehouse rules add allow browser host:127.0.0.1",
+                      self.fails(server, "browser_navigate", url=f"{self.here}/forms.html"))
 
     def test_a_rule_for_all_hosts_opens_no_private_network(self):
         self.settings.unlink()
@@ -1015,7 +1038,7 @@ class Files(InBrowser):
     def test_nothing_else_can_be_uploaded(self):
         (self.root / "link.txt").symlink_to(self.outside / "secret.txt")
         (self.root / "key.pem").write_text("private\n")
-        server = self.serve(*OPEN, "--deny", "more/**")
+        server = self.serve(*OPEN, "--deny", "more/**", can_ask=True)
         page = self.go(server, "upload.html")["snapshot"]
         field = ref_of(page, '"One file"')
         for name in (str(self.outside / "secret.txt"), "../outside/secret.txt", "link.txt", "/etc/hostname", "more/list.txt",
@@ -1030,7 +1053,7 @@ class Files(InBrowser):
             server.call("stage_upload", files=["notes.txt"], number=1)
 
     def test_reading_and_the_page_both_need_permission(self):
-        server = self.serve(*OPEN, "--permission-filesystem-read", "ask")
+        server = self.serve(*OPEN, "--permission-filesystem-read", "ask", can_ask=True)
         page = self.go(server, "upload.html")["snapshot"]
         field = ref_of(page, '"One file"')
         question, result = self.decide(server, "Deny once", "browser_upload", element=field, files=["notes.txt"])

@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 import mcp_client
+from consent_scene import ASKING
 from mcp_client import PATIENCE
 from test_browser import CHROMIUM, InBrowser, Listening, OPEN, PAGES, SITE, ref_of
 
@@ -112,10 +113,10 @@ class InOwn(InBrowser):
         self.addCleanup(own.end)
         return own
 
-    def serve(self, *flags, is_named=True):
+    def serve(self, *flags, is_named=True, capabilities=ASKING):
         if is_named:
             self.allow("local-browser")
-        return self.begin(*(flags or OPEN), env={"XDG_CONFIG_HOME": str(self.home)})
+        return self.begin(*(flags or OPEN), capabilities=capabilities, env={"XDG_CONFIG_HOME": str(self.home)})
 
     def local(self, server, **more):
         return self.ok(server, "browser_connect", mode="local", **more)
@@ -290,6 +291,11 @@ class Borders(InOwn):
     def test_a_mode_that_allows_all_does_not_include_it(self):
         self.own()
         server = self.serve(is_named=False)
+        question, result = self.decide(server, "Deny once", "browser_connect", mode="local")
+        self.assertIn("your own browser", question["message"])
+        self.assertTrue(result["isError"])
+        server.end()
+        server = self.serve(is_named=False, capabilities={})
         self.assertIn("host:local-browser", self.fails(server, "browser_connect", mode="local"))
         self.assertIn("Not connected", self.fails(server, "browser_snapshot"))
 

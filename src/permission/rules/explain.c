@@ -269,7 +269,7 @@ static void say_steps(struct account *account, const struct permission_moment *m
     say(account, permission_in_session(moment, &subject) ? "yes\n" : "no\n");
 }
 
-/* True: what would allow it is not enough, as browser/reach.c decides. */
+/* True: what would allow it is not enough; see needs_name. */
 static bool say_nearness(struct account *account, const struct permission_moment *moment,
                          const struct permission_resource *resource,
                          const struct permission_decision *decision)
@@ -280,7 +280,8 @@ static bool say_nearness(struct account *account, const struct permission_moment
         !permission_rests_on_all(moment, resource, decision))
         return false;
     begin_step(account, is_own ? "the user's own browser" : "this machine and private networks");
-    say(account, "the mode and rules for \"*\" do not include it; it needs a rule of its own");
+    say(account, "the mode and rules for \"*\" do not include it; it needs a rule of its own, "
+                 "or your answer");
     say(account, is_own ? ", or --browser-default local\n" : "\n");
     return true;
 }
@@ -302,7 +303,7 @@ int permission_explain(struct permission *permission, const struct permission_re
     permission_end(&moment);
     if (account.result == 0)
         account.result =
-            is_near ? buf_append_str(out, STR("So: deny (no rule of its own)\n"))
+            is_near ? buf_append_str(out, STR("So: ask (no rule of its own)\n"))
                     : buf_printf(out, "So: %s (%s)\n", permission_mode_name(decision.verdict),
                                  permission_source_name(decision.source));
     if (account.result < 0)

@@ -48,8 +48,10 @@ static struct rule *add(enum rule_effect effect, enum catalog_group group, const
 static void check(enum catalog_group group, const char *given, const char *resolved,
                   const char *cwd, const char *expected)
 {
-    struct permission_resource resource = {group,         str_from(given), str_from(resolved),
-                                           str_from(cwd), false,           false};
+    struct permission_resource resource = {.group = group,
+                                           .given = str_from(given),
+                                           .resolved = str_from(resolved),
+                                           .cwd = str_from(cwd)};
     cleanup_buf struct buf out = BUF_INIT(TEXT_BYTES);
     cleanup_rulebook struct rulebook *book = NULL;
     const char *text;
@@ -238,8 +240,8 @@ static void hosts_that_need_a_rule_of_their_own_are_told(void **state)
         "3. deny rules: none matches\n"
         "4. mode of the group: allow\n"
         "5. this machine and private networks: the mode and rules for \"*\" do not include it; it "
-        "needs a rule of its own\n"
-        "So: deny (no rule of its own)\n");
+        "needs a rule of its own, or your answer\n"
+        "So: ask (no rule of its own)\n");
     modes.of[CATALOG_BROWSER] = PERMISSION_ASK;
     permission_set_modes(permission, &modes);
     add(RULE_ALLOW, CATALOG_BROWSER, "host:*");
@@ -252,8 +254,8 @@ static void hosts_that_need_a_rule_of_their_own_are_told(void **state)
           "5. allow rules: host:\"*\" matches\n"
           "6. the user's own browser: the mode and rules for \"*\" do not include it; it needs a "
           "rule "
-          "of its own, or --browser-default local\n"
-          "So: deny (no rule of its own)\n");
+          "of its own, or your answer, or --browser-default local\n"
+          "So: ask (no rule of its own)\n");
     check(CATALOG_BROWSER, "example.com", "", "",
           "browser \"example.com\"\n"
           "1. form: usable\n"

@@ -67,20 +67,19 @@ static void use_rules(void)
 static struct permission_resource file(enum catalog_group group, const char *given,
                                        const char *resolved)
 {
-    return (struct permission_resource){group,     str_from(given), str_from(resolved),
-                                        STR_EMPTY, false,           false};
+    return (struct permission_resource){
+        .group = group, .given = str_from(given), .resolved = str_from(resolved)};
 }
 
 static struct permission_resource command(const char *text, const char *cwd)
 {
-    return (struct permission_resource){CATALOG_SHELL, str_from(text), STR_EMPTY,
-                                        str_from(cwd), false,          false};
+    return (struct permission_resource){
+        .group = CATALOG_SHELL, .given = str_from(text), .cwd = str_from(cwd)};
 }
 
 static struct permission_resource page(const char *host)
 {
-    return (struct permission_resource){CATALOG_BROWSER, str_from(host), STR_EMPTY,
-                                        STR_EMPTY,       false,          false};
+    return (struct permission_resource){.group = CATALOG_BROWSER, .given = str_from(host)};
 }
 
 static void check(struct permission_resource resource, enum permission_mode verdict,
@@ -538,11 +537,45 @@ static void every_source_has_a_name(void **state)
     assert_string_equal(permission_source_name(PERMISSION_BY_FORM), "malformed");
 }
 
+static void what_needs_a_name_is_asked_about_where_all_is_allowed(void **state)
+{
+    struct permission_resource here = page("127.0.0.1");
+    struct permission_resource there = page("10.1.2.3");
+
+    (void)state;
+    here.needs_name = there.needs_name = true;
+    set_mode(CATALOG_BROWSER, PERMISSION_DENY);
+    check(here, PERMISSION_DENY, PERMISSION_BY_MODE);
+    set_mode(CATALOG_BROWSER, PERMISSION_ALLOW);
+    check(page("example.com"), PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    check(here, PERMISSION_ASK, PERMISSION_BY_MODE);
+    assert_int_equal(permission_allow_for_session(permission, &here), 0);
+    check(here, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE);
+    check(there, PERMISSION_ASK, PERMISSION_BY_MODE);
+    permission_end_session(permission);
+    add(RULE_ALLOW, CATALOG_BROWSER, "host:*");
+    use_rules();
+    check(here, PERMISSION_ASK, PERMISSION_BY_MODE);
+    set_mode(CATALOG_BROWSER, PERMISSION_ASK);
+    check(page("example.com"), PERMISSION_ALLOW, PERMISSION_BY_ALLOW_RULE);
+    check(here, PERMISSION_ASK, PERMISSION_BY_MODE);
+    add(RULE_ALLOW, CATALOG_BROWSER, "host:127.0.0.1");
+    use_rules();
+    check(here, PERMISSION_ALLOW, PERMISSION_BY_ALLOW_RULE);
+    check(there, PERMISSION_ASK, PERMISSION_BY_MODE);
+    set_mode(CATALOG_BROWSER, PERMISSION_ALLOW);
+    check(here, PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    add(RULE_DENY, CATALOG_BROWSER, "host:127.0.0.1");
+    use_rules();
+    check(here, PERMISSION_DENY, PERMISSION_BY_DENY_RULE);
+}
+
 #define decides(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 TEST_MAIN(decides(the_mode_decides_where_nothing_else_does),
           decides(what_usually_holds_secrets_is_asked_about_where_reading_is_allowed),
           decides(a_rule_or_an_answer_allows_what_holds_secrets),
+          decides(what_needs_a_name_is_asked_about_where_all_is_allowed),
           decides(a_deny_rule_wins_in_every_mode),
           decides(a_command_is_denied_as_it_was_given_and_allowed_as_rules_know_it),
           decides(what_allows_counts_in_mode_ask_alone),
