@@ -119,6 +119,13 @@ enum { SHARED_MAX_FOLDERS = 32 }; /* in all */
     .placeholder = "DIR", .group = "Commands",                                                     \
     .help = "let commands also read files in DIR; repeatable or comma-separated"
 
+/* Not cut at commas, and not shown in errors: values are the user's, and may be secrets. */
+#define SHARED_SHELL_ENV                                                                           \
+    .name = "shell-env", .type = OPTION_LIST, .is_whole = true, .is_secret = true,                 \
+    .env = "GATEHOUSE_SHELL_ENV", .placeholder = "NAME[=VALUE]", .group = "Commands",              \
+    .help = "give commands the variable NAME, with the value that it has here or with VALUE; "     \
+            "repeatable"
+
 #define SHARED_SHELL_TIMEOUT                                                                       \
     .name = "computer-shell-timeout", .type = OPTION_DURATION,                                     \
     .env = "GATEHOUSE_COMPUTER_SHELL_TIMEOUT", .old_env = "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT",    \

@@ -176,6 +176,60 @@ static const char *find(char *const *from, const char *name)
     return NULL;
 }
 
+static bool is_usable(struct str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+
+        if (!is_letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return name.len > 0;
+}
+
+int environment_check(const char *option, const char *const *given, char *const *from,
+                      struct err *err)
+{
+    for (; given != NULL && *given != NULL; given++) {
+        struct str name = name_of(*given);
+
+        /* What is no name may be part of a value. */
+        if (!is_usable(name))
+            return err_set(err, ERR_INVALID_OPTION,
+                           "%s: write a variable as NAME or NAME=VALUE, with a name of letters, "
+                           "digits and underscores that begins with no digit",
+                           option);
+        if ((*given)[name.len] != '=' && find(from, *given) == NULL)
+            return err_set(err, ERR_INVALID_OPTION,
+                           "%s: the variable %.60s is not set here: set it, or write "
+                           "%.60s=VALUE",
+                           option, *given, *given);
+    }
+    return 0;
+}
+
+const char *const *environment_join(struct arena *arena, const char *const *first,
+                                    const char *const *then)
+{
+    const char *const *lists[] = {first, then};
+    const char **joined;
+    size_t count = 0;
+
+    for (size_t i = 0; i < array_size(lists); i++)
+        for (size_t k = 0; lists[i] != NULL && lists[i][k] != NULL; k++)
+            count++;
+    joined = arena_alloc_array(arena, count + 1, sizeof(*joined));
+    if (joined == NULL)
+        return NULL;
+    count = 0;
+    for (size_t i = 0; i < array_size(lists); i++)
+        for (size_t k = 0; lists[i] != NULL && lists[i][k] != NULL; k++)
+            joined[count++] = lists[i][k];
+    joined[count] = NULL;
+    return joined;
+}
+
 int environment_clean(struct arena *arena, char *const *from, const char *const *more,
                       const char *const **out_env, struct err *err)
 {

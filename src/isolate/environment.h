@@ -20,6 +20,20 @@ bool environment_is_secret(const char *variable);
 bool environment_is_kept(const char *variable);
 
 /*
+ * For what a user gives as `option`, up to a NULL: ERR_INVALID_OPTION unless each is NAME=value, or
+ * the NAME of a variable of `from`, with a name that a shell can use. The message has no value.
+ */
+int environment_check(const char *option, const char *const *given, char *const *from,
+                      struct err *err);
+
+/*
+ * Both lists, each up to a NULL or NULL itself, as `more` of environment_clean(): what is in `then`
+ * wins. The strings are not copied. NULL: no memory.
+ */
+const char *const *environment_join(struct arena *arena, const char *const *first,
+                                    const char *const *then);
+
+/*
  * Keeps the listed variables of `from`, with a PATH and a TMPDIR in any case; then adds `more`,
  * each NAME=value, or NAME to take its value from `from`. Later ones replace earlier ones. Of the
  * PATH in `from`, only absolute directories are kept. ERR_TOO_LARGE beyond ENVIRONMENT_MAX.

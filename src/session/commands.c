@@ -333,8 +333,12 @@ static int fork_launcher(struct commands *commands, struct err *err)
     struct launcher_envelope envelope = {.env = NULL};
     struct box_plan plan = {.limits = limits(), .spares_host = true};
     cleanup_fd int held_fd = -1;
+    const char *const *more = environment_join(
+        arena, has_hosts(commands) ? webproxy_variables : NULL, commands->config.env);
     int r;
 
+    if (more == NULL)
+        return err_set_plain(err, arena->error);
     commands->places = arena_new(arena, struct places);
     if (commands->places == NULL)
         return err_set_plain(err, arena->error);
@@ -350,8 +354,7 @@ static int fork_launcher(struct commands *commands, struct err *err)
     if (r == 0 && !commands->config.is_open)
         r = try_searches(commands, err);
     if (r == 0)
-        r = environment_clean(arena, environ, has_hosts(commands) ? webproxy_variables : NULL,
-                              &envelope.env, err);
+        r = environment_clean(arena, environ, more, &envelope.env, err);
     if (r == 0 && (commands->config.has_network || commands->config.is_open))
         r = networklock_share(&held_fd, err);
     if (r < 0)

@@ -26,6 +26,7 @@ struct commands_config {
     const char *hidden; /* directory hidden from all commands, whatever is granted; or NULL */
     const char *const *writable; /* directories besides the folder, NULL-terminated; or NULL */
     const char *const *readable; /* the same; writable ones need not be repeated */
+    const char *const *env;      /* more variables: see environment_clean(); or NULL */
     const char *const *denied;   /* globs of --deny as given, NULL-terminated; or NULL */
     int64_t timeout_ms;
     /* Called once, when the launcher has died and no command can be run any more. */

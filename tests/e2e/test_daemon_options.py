@@ -79,6 +79,7 @@ ROWS = (
         False, True),
     Row("--shell-readable", "GATEHOUSE_SHELL_READABLE", "{place}/there", "can_read_there",
         False, True),
+    Row("--shell-env", "GATEHOUSE_SHELL_ENV", "OF_MINE=a,b", "variable", "none", "a,b"),
     Row("--dangerously-disable-shell-sandbox", "N8N_GATEWAY_DANGEROUSLY_DISABLE_SHELL_SANDBOX",
         None, "can_change_there", False, True),
     Row("--computer-shell-timeout", "N8N_GATEWAY_COMPUTER_SHELL_TIMEOUT", "100", "is_patient", True,
@@ -93,7 +94,7 @@ ELSEWHERE = {"--audit-sync": "GATEHOUSE_AUDIT_SYNC",
 # Of the original daemon: test_the_original_command_lines_work().
 ORIGINAL = {"--url", "--api-key", "--no-browser", "--browser-default"}
 AT_TERMINAL = ("asker",)
-IN_BOXES = ("command", "sees_network", "proxy", "can_change_there", "can_read_there",
+IN_BOXES = ("command", "sees_network", "proxy", "variable", "can_change_there", "can_read_there",
             "is_patient")
 
 
@@ -262,6 +263,9 @@ class Looks(Scene):
 
     def proxy(self, *flags, **variables):
         return self.run_command("echo ${https_proxy-none}", *flags, **variables)["stdout"].strip()
+
+    def variable(self, *flags, **variables):
+        return self.run_command("echo ${OF_MINE-none}", *flags, **variables)["stdout"].strip()
 
     def can_change_there(self, *flags, **variables):
         self.run_command(f"echo x > {self.there}/f", *flags, **variables)

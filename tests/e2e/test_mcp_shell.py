@@ -198,6 +198,32 @@ class Walls(Commands):
             for secret in ("secret-key", "secret-token", "permissions", "timestamp"):
                 self.assertNotIn(secret, answer["stdout"], command)
 
+    def test_a_variable_that_the_user_names_reaches_commands_and_nothing_that_is_written_down(self):
+        server = self.begin("--shell-env", "MY_TOKEN", "--shell-env", "FLAGS=s3cret-a,b=c", "--shell-env", "TZ=CET",
+                            env={"MY_TOKEN": "s3cret-b", "OTHER_TOKEN": "s3cret-c", "TZ": "UTC"})
+        # Otherwise than they are: the audit log keeps the output.
+        self.assertEqual(self.answer(server, "echo $MY_TOKEN $FLAGS $TZ ${OTHER_TOKEN-none} | tr s S")["stdout"],
+                         "S3cret-b S3cret-a,b=c CET none\n")
+        self.assertEqual(self.answer(server, "TZ=X env | grep ^TZ=")["stdout"], "TZ=X\n")
+        self.answer(server, "true")
+        server.end()
+        kept = [file.read_bytes() for file in self.state.rglob("audit.jsonl*")]
+        self.assertIn(b"echo $MY_TOKEN", b"".join(kept))
+        for text in (server.words().encode(), *kept):
+            self.assertNotIn(b"s3cret", text)
+
+    def test_a_variable_that_is_not_there_or_no_variable_is_refused_without_its_value(self):
+        for given, words in (("MISSING", "--shell-env: the variable MISSING is not set here"),
+                             ("A B=s3cret", "--shell-env: write a variable as NAME or NAME=VALUE"),
+                             ("=s3cret", "--shell-env: write a variable")):
+            server = self.start("--permission-shell", "allow", "--shell-env", given, opens=False)
+            self.assertNotEqual(server.wait(), 0)
+            self.assertIn(words, server.words())
+            self.assertNotIn("s3cret", server.words())
+        server = self.start("--shell-env", "A=1", opens=False)
+        self.assertNotEqual(server.wait(), 0)
+        self.assertIn("--shell-env has no effect without commands", server.words())
+
     def test_no_program_is_looked_for_where_a_command_starts(self):
         (self.root / "tool").write_text("#!/bin/sh\necho run\n")
         (self.root / "tool").chmod(0o755)

@@ -208,10 +208,20 @@ class SeveralFolders(unittest.TestCase):
                              (("--read-only", "--rw", "beta"), "--rw has no effect with --read-only"),
                              (("--read-only", "--shell-domain", "a.test"), "--shell-domain has no effect with --read-only"),
                              (("--shell-domain", "http://a.test"), "only its host is needed"),
+                             (("--read-only", "--shell-env", "A=1"), "--shell-env has no effect with --read-only"),
+                             (("--shell-env", "MISSING"), "--shell-env: the variable MISSING is not set here"),
                              (["--ro=beta"] * 32, "at most 32 folders")):
             result = self.run_it("up", "alpha", *flags)
             self.assertEqual((result.returncode, result.stdout), (1, ""), flags)
             self.assertIn(words, result.stderr)
+
+    def test_its_daemon_gets_the_variables_of_commands(self):
+        self.environment["OF_MINE"] = "value"
+        up = Up(self, "alpha", "--shell-env", "OF_MINE", "--shell-env", "FLAGS=a,b")
+        self.wait_for_daemons("alpha")
+        children = pathlib.Path(f"/proc/{up.process.pid}/task/{up.process.pid}/children").read_text().split()
+        words = b"\0".join(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children)
+        self.assertIn(b"\0--shell-env\0OF_MINE\0--shell-env\0FLAGS=a,b\0", words)
 
     def test_what_its_daemon_refuses_ends_it(self):
         (self.room / "alpha/inner").mkdir()

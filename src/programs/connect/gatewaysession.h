@@ -58,6 +58,7 @@ struct gateway_session_config {
     const char *const *shell_domains;  /* NULL-terminated; or NULL */
     const char *const *shell_writable; /* NULL-terminated; or NULL */
     const char *const *shell_readable; /* the same */
+    const char *const *shell_env;      /* variables: see environment_clean(); or NULL */
     int64_t shell_timeout_ms;
     /* gateway_session_state() has changed. */
     void (*on_change)(void *data);

@@ -81,6 +81,7 @@ int gateway_session_open_commands(struct gateway_session *session, struct err *e
         .libexec = session->config.libexec,
         .writable = session->config.shell_writable,
         .readable = session->config.shell_readable,
+        .env = session->config.shell_env,
         .timeout_ms = session->config.shell_timeout_ms,
         .on_final = on_no_commands,
         .data = session,

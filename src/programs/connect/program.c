@@ -11,6 +11,7 @@
 #include "cli/runner.h"
 #include "cli/shared.h"
 #include "isolate/confine.h"
+#include "isolate/environment.h"
 #include "programs/connect/program_internal.h"
 
 static const int signals[PROGRAM_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
@@ -147,13 +148,18 @@ static int check_shell(const struct program *program, struct err *err)
     bool can_be_edited = !options_is_on(values, CONNECT_OPTION_AUTO_CONFIRM) &&
                          !options_is_on(values, CONNECT_OPTION_NON_INTERACTIVE);
     bool is_idle = program->choices.modes.of[CATALOG_SHELL] == PERMISSION_DENY && !can_be_edited;
+    int r;
 
     if (is_idle && options_is_on(values, CONNECT_OPTION_SHELL_OPEN) &&
         options_source(values, CONNECT_OPTION_SHELL_OPEN) == OPTION_FLAG)
         return err_set(err, ERR_INVALID_OPTION,
                        "--dangerously-disable-shell-sandbox has no effect without commands: add "
                        "--permission-shell ask or allow");
-    return shared_check_shell(values, &rows, err);
+    r = shared_check_shell(values, &rows, err);
+    return r == 0 ? environment_check("--shell-env",
+                                      options_list(values, CONNECT_OPTION_SHELL_ENV).items, environ,
+                                      err)
+                  : r;
 }
 
 /*

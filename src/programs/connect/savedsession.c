@@ -46,6 +46,16 @@ static void add_list(struct sha256 *hash, const char *const *items)
     add_text(hash, ""); /* the list's end */
 }
 
+/* No values: they may be secrets that can be guessed, and the digest lies on the disk. */
+static void add_names(struct sha256 *hash, const char *const *variables)
+{
+    for (; *variables != NULL; variables++) {
+        sha256_add(hash, (struct str){*variables, strcspn(*variables, "=")});
+        sha256_add(hash, (struct str){"", 1});
+    }
+    add_text(hash, "");
+}
+
 void saved_session_digest(const struct saved_session_terms *terms,
                           char out_digest[SAVED_SESSION_TERMS_BYTES])
 {
@@ -78,6 +88,10 @@ void saved_session_digest(const struct saved_session_terms *terms,
     if (terms->shell_domains != NULL && terms->shell_domains[0] != NULL) {
         add_text(&hash, "domains"); /* the same holds for them */
         add_list(&hash, terms->shell_domains);
+    }
+    if (terms->shell_env != NULL && terms->shell_env[0] != NULL) {
+        add_text(&hash, "variables"); /* and for these */
+        add_names(&hash, terms->shell_env);
     }
     sha256_end(&hash, digest);
     hex_text(out_digest, digest, sizeof(digest));

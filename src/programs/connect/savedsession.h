@@ -30,6 +30,7 @@ struct saved_session_terms {
     const char *const *shell_domains;  /* NULL-terminated; or NULL */
     const char *const *shell_writable; /* NULL-terminated; or NULL */
     const char *const *shell_readable; /* the same */
+    const char *const *shell_env;      /* the same; only their names count */
     int64_t shell_timeout_ms;
     bool asks_here; /* we ask about calls; else the instance does */
     bool allows_remote_always;

@@ -156,19 +156,12 @@ static int check_network(const struct option_values *values, struct err *err)
 static int make_environment(struct arena *arena, const struct option_values *values,
                             const char *const **out_env, struct err *err)
 {
-    const struct option_list own = options_list(values, SANDBOX_OPTION_ENV);
-    const char **more;
-    size_t count = 0;
+    bool has_hosts = options_list(values, SANDBOX_OPTION_DOMAIN).count > 0;
+    const char *const *more = environment_join(arena, has_hosts ? webproxy_variables : NULL,
+                                               options_list(values, SANDBOX_OPTION_ENV).items);
 
-    while (options_list(values, SANDBOX_OPTION_DOMAIN).count > 0 &&
-           webproxy_variables[count] != NULL)
-        count++;
-    more = arena_alloc_array(arena, count + own.count + 1, sizeof(*more));
     if (more == NULL)
         return err_set_plain(err, arena->error);
-    memcpy(more, webproxy_variables, count * sizeof(*more));
-    memcpy(more + count, own.items, own.count * sizeof(*more));
-    more[count + own.count] = NULL;
     return environment_clean(arena, environ, more, out_env, err);
 }
 

@@ -21,13 +21,14 @@
 #include "cli/serve.h"
 #include "cli/shared.h"
 #include "cli/status.h"
+#include "isolate/environment.h"
 #include "programs/gatehouse/complain.h"
 #include "programs/gatehouse/start.h"
 #include "programs/gatehouse/upplace.h"
 
 enum {
     KEY_CHARS = 40,
-    MAX_WORDS = 32 + 2 * SHARED_MAX_FOLDERS + 2 * DOMAINLIST_MAX,
+    MAX_WORDS = 32 + 2 * SHARED_MAX_FOLDERS + 2 * DOMAINLIST_MAX + 2 * ENVIRONMENT_MAX,
     LINE_BYTES = 4096,
     EXIT_FAILED = 1,
 };
@@ -88,6 +89,7 @@ const struct option up_options[UP_OPTIONS] = {
                                       .group = "Consent",
                                       .help = "using a browser of its own (default: ask)"},
     [UP_OPTION_SHELL_DOMAIN] = {SHARED_SHELL_DOMAIN},
+    [UP_OPTION_SHELL_ENV] = {SHARED_SHELL_ENV},
 };
 
 const struct option_argument up_arguments[UP_ARGUMENTS] = {
@@ -360,9 +362,11 @@ static pid_t start_daemon(const struct option_values *values, const struct uppla
     }
     add_others(options_list(values, UP_OPTION_RW), "--rw", words, &count);
     add_others(options_list(values, UP_OPTION_RO), "--ro", words, &count);
-    /* The variable is the daemon's, too. */
+    /* The variables are the daemon's, too. */
     if (options_source(values, UP_OPTION_SHELL_DOMAIN) == OPTION_FLAG)
         add_others(options_list(values, UP_OPTION_SHELL_DOMAIN), "--shell-domain", words, &count);
+    if (options_source(values, UP_OPTION_SHELL_ENV) == OPTION_FLAG)
+        add_others(options_list(values, UP_OPTION_SHELL_ENV), "--shell-env", words, &count);
     return start_child(CONNECT_PROGRAM, words, -1);
 }
 

@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "cli/shared.h"
 #include "cli/workspace.h"
+#include "isolate/environment.h"
 #include "programs/gatehouse/start.h"
 #include "programs/gatehouse/status.h"
 #include "programs/gatehouse/up.h"
@@ -164,6 +165,7 @@ static int refuse_second(void *data, const struct status_up *up)
 /* Before anything starts, like the first; only that one is recognised by its true name. */
 static int check_others(const struct option_values *values, struct err *err)
 {
+    static const size_t about_commands[] = {UP_OPTION_SHELL_DOMAIN, UP_OPTION_SHELL_ENV};
     const struct option_list lists[] = {options_list(values, UP_OPTION_RW),
                                         options_list(values, UP_OPTION_RO)};
     static const struct {
@@ -180,18 +182,26 @@ static int check_others(const struct option_values *values, struct err *err)
     if (lists[0].count + lists[1].count >= SHARED_MAX_FOLDERS)
         return err_set(err, ERR_INVALID_OPTION, "at most %d folders can be served",
                        SHARED_MAX_FOLDERS);
-    if (options_source(values, UP_OPTION_SHELL_DOMAIN) == OPTION_FLAG &&
-        options_is_on(values, UP_OPTION_READ_ONLY))
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--shell-domain has no effect with --read-only, which offers no commands: "
-                       "omit one of them");
+    for (size_t i = 0; i < array_size(about_commands); i++)
+        if (options_source(values, about_commands[i]) == OPTION_FLAG &&
+            options_is_on(values, UP_OPTION_READ_ONLY))
+            return err_set(err, ERR_INVALID_OPTION,
+                           "--%s has no effect with --read-only, which offers no commands: "
+                           "omit one of them",
+                           up_options[about_commands[i]].name);
     for (size_t i = 0; i < array_size(changing); i++)
         if (options_source(values, changing[i].option) == OPTION_FLAG &&
             strcmp(shared_modes[options_choice(values, changing[i].option)], "deny") != 0 &&
             options_is_on(values, UP_OPTION_READ_ONLY))
             return err_set(err, ERR_INVALID_OPTION,
                            "%s has no effect with --read-only: omit one of them", changing[i].name);
-    r = shared_check_domains(values, UP_OPTION_SHELL_DOMAIN, "shell-domain", err);
+    if (options_list(values, UP_OPTION_SHELL_ENV).count > ENVIRONMENT_MAX)
+        return err_set(err, ERR_INVALID_OPTION, "--shell-env: at most %d variables",
+                       ENVIRONMENT_MAX);
+    r = environment_check("--shell-env", options_list(values, UP_OPTION_SHELL_ENV).items, environ,
+                          err);
+    if (r == 0)
+        r = shared_check_domains(values, UP_OPTION_SHELL_DOMAIN, "shell-domain", err);
     for (size_t i = 0; i < array_size(lists); i++)
         for (size_t k = 0; k < lists[i].count && r == 0; k++)
             r = find_folder(lists[i].items[k], path, err);

@@ -22,6 +22,7 @@
 #include "cli/shared.h"
 #include "cli/status.h"
 #include "cli/stop.h"
+#include "isolate/environment.h"
 #include "loop/signal.h"
 #include "loop/timer.h"
 #include "media/client.h"
@@ -280,7 +281,8 @@ static int refuse_idle_flags(const struct option_values *values, struct err *err
 {
     static const size_t about_commands[] = {MCP_OPTION_SHELL_NETWORK,  MCP_OPTION_SHELL_DOMAIN,
                                             MCP_OPTION_SHELL_WRITABLE, MCP_OPTION_SHELL_READABLE,
-                                            MCP_OPTION_SHELL_TIMEOUT,  MCP_OPTION_SHELL_OPEN};
+                                            MCP_OPTION_SHELL_ENV,      MCP_OPTION_SHELL_TIMEOUT,
+                                            MCP_OPTION_SHELL_OPEN};
 
     for (size_t i = 0; i < array_size(about_commands); i++)
         if (options_source(values, about_commands[i]) == OPTION_FLAG)
@@ -318,6 +320,7 @@ static int open_commands(struct program *program, const struct option_values *va
         .libexec = GATEHOUSE_LIBEXECDIR,
         .writable = options_list(values, MCP_OPTION_SHELL_WRITABLE).items,
         .readable = options_list(values, MCP_OPTION_SHELL_READABLE).items,
+        .env = options_list(values, MCP_OPTION_SHELL_ENV).items,
         .denied = options_list(values, MCP_OPTION_DENY).items,
         .timeout_ms = options_int(values, MCP_OPTION_SHELL_TIMEOUT),
         .on_final = on_no_commands,
@@ -330,6 +333,8 @@ static int open_commands(struct program *program, const struct option_values *va
     if (program->consent.session.modes.of[CATALOG_SHELL] == PERMISSION_DENY)
         return refuse_idle_flags(values, err);
     r = shared_check_shell(values, &rows, err);
+    if (r == 0)
+        r = environment_check("--shell-env", config.env, environ, err);
     if (r < 0)
         return r;
     /* What does not exist for the client would be there for its commands. */
@@ -420,6 +425,7 @@ static int refuse_folders(const struct option_values *values, struct err *err)
                                   MCP_OPTION_SHELL_DOMAIN,
                                   MCP_OPTION_SHELL_WRITABLE,
                                   MCP_OPTION_SHELL_READABLE,
+                                  MCP_OPTION_SHELL_ENV,
                                   MCP_OPTION_SHELL_TIMEOUT,
                                   MCP_OPTION_SHELL_OPEN};
 

@@ -436,6 +436,54 @@ static void the_environment_opens_nothing(void **state)
     assert_int_equal(environment_clean(&arena, from, wrong, &env, NULL), ERR_INVALID_ARGUMENT);
 }
 
+static void what_the_user_names_for_commands_is_there_under_a_sound_name(void **state)
+{
+    static const char *const given[] = {"MINE=yes", "EMPTY=", NULL};
+    static const char *const sound[] = {"MINE",          "EMPTY",       "A=1,2", "_b2=x=y",
+                                        "LD_PRELOAD=/x", "BASH_ENV=/x", NULL};
+    static const char *const wrong[] = {"=s3cret",    "",    "2A=s3cret", "A B=s3cret",
+                                        "A-B=s3cret", "A.B", " A=s3cret", "é=s3cret"};
+    char *const *from = (char *const *)(uintptr_t)given;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(environment_check("--shell-env", sound, from, &err), 0);
+    assert_int_equal(environment_check("--shell-env", NULL, from, &err), 0);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const char *const one[] = {wrong[i], NULL};
+
+        assert_int_equal(environment_check("--shell-env", one, from, &err), ERR_INVALID_OPTION);
+        assert_non_null(strstr(err.message, "--shell-env"));
+        assert_null(strstr(err.message, "s3cret"));
+    }
+    assert_int_equal(
+        environment_check("--shell-env", (const char *const[]){"GONE", NULL}, from, &err),
+        ERR_INVALID_OPTION);
+    assert_non_null(strstr(err.message, "GONE is not set here"));
+}
+
+static void what_the_user_names_wins(void **state)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
+    static const char *const given[] = {"MINE=yes", "TZ=UTC", NULL};
+    static const char *const ours[] = {"http_proxy=ours", "TZ=CET", NULL};
+    static const char *const own[] = {"http_proxy=own", "MINE", NULL};
+    char *const *from = (char *const *)(uintptr_t)given;
+    const char *const *env;
+
+    (void)state;
+    assert_int_equal(
+        environment_clean(&arena, from, environment_join(&arena, ours, own), &env, NULL), 0);
+    assert_true(has(env, "http_proxy=own") && has(env, "TZ=CET") && has(env, "MINE=yes"));
+    assert_false(has(env, "http_proxy=ours"));
+    assert_int_equal(
+        environment_clean(&arena, from, environment_join(&arena, NULL, own), &env, NULL), 0);
+    assert_true(has(env, "MINE=yes") && has(env, "TZ=UTC"));
+    assert_int_equal(
+        environment_clean(&arena, from, environment_join(&arena, ours, NULL), &env, NULL), 0);
+    assert_true(has(env, "http_proxy=ours") && !has(env, "MINE=yes"));
+}
+
 static void no_program_is_looked_for_where_a_command_starts(void **state)
 {
     static const struct {
@@ -521,4 +569,6 @@ TEST_MAIN(place_test(the_longer_path_holds), place_test(the_socket_of_a_daemon_i
           place_test(toolchains_of_the_home_are_shown),
           place_test(a_writable_place_with_files_that_are_started_later_is_known),
           cmocka_unit_test(the_environment_opens_nothing),
+          cmocka_unit_test(what_the_user_names_for_commands_is_there_under_a_sound_name),
+          cmocka_unit_test(what_the_user_names_wins),
           cmocka_unit_test(no_program_is_looked_for_where_a_command_starts))

@@ -204,10 +204,12 @@ static void what_cannot_be_read_is_none(void **state)
 static void whatever_is_agreed_to_is_in_the_digest(void **state)
 {
     static const char *const writable[] = {"/srv", NULL};
+    static const char *const env[] = {"NAME=value", NULL};
+    static const char *const same_name[] = {"NAME", NULL};
     struct world *world = *state;
     struct connect_choices *choices = calloc(1, sizeof(*choices));
     struct saved_session_terms terms = {.url = &world->url, .choices = choices};
-    char digests[17][SAVED_SESSION_TERMS_BYTES];
+    char digests[18][SAVED_SESSION_TERMS_BYTES];
     size_t count = 0;
 
     assert_non_null(choices);
@@ -240,8 +242,11 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     saved_session_digest(&terms, digests[count++]);
     choices->others[choices->other_count++] = (struct connect_folder){.path = "/srv/b"};
     saved_session_digest(&terms, digests[count++]);
+    terms.shell_env = env;
+    saved_session_digest(&terms, digests[count++]);
     assert_int_equal(httpurl_parse(STR("https://other.example"), &world->url, NULL), 0);
     saved_session_digest(&terms, digests[count++]);
+    terms.shell_env = same_name; /* the value may be a secret, and leaves no trace */
     saved_session_digest(&terms, digests[count]);
     assert_string_equal(digests[count], digests[count - 1]);
     for (size_t i = 0; i < count; i++)
