@@ -108,6 +108,11 @@ enum authority_hardlinks {
     AUTHORITY_HARDLINKS_DEFAULT,
     AUTHORITY_HARDLINKS_REJECT,
     AUTHORITY_HARDLINKS_ALLOW, /* only for scopes that cannot write */
+    /*
+     * They are read and searched, and nothing else: not if one of their names in the scope, or in
+     * those joined with it, is denied or usually holds secrets. Only for workspaces.
+     */
+    AUTHORITY_HARDLINKS_READ,
 };
 
 /*
@@ -127,6 +132,8 @@ struct authority_filter {
 struct authority_limits {
     enum authority_symlinks symlinks;
     enum authority_hardlinks hardlinks;
+    /* AUTHORITY_HARDLINKS_READ: names that usually hold secrets are like others. */
+    bool shows_sensitive;
     uint64_t max_file_bytes;           /* 0: none */
     const char *const *allowed_globs;  /* NULL-terminated; none: all names */
     const char *const *denied_globs;   /* override the allowed ones */

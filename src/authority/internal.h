@@ -60,9 +60,12 @@ struct authority_scope {
     struct backend_root *root;
     /* Scopes for absolute names below their roots: see authority_scope_join(). */
     struct authority_scope *next_joined;
+    struct authority_scope *first_joined; /* NULL: it is that one itself */
     const char *real_path; /* the root without links; NULL: neither joined nor joined to */
     bool follows_links;
     bool allows_hardlinks;
+    bool reads_hardlinks; /* see secondnames.h */
+    bool shows_sensitive;
     uint64_t max_file_bytes;
     const struct glob_set *allowed; /* empty: all */
     const struct glob_set *denied;

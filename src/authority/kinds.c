@@ -27,6 +27,9 @@ int kind_check_request(const struct authority_request *request, struct err *err)
     if (request->limits.hardlinks == AUTHORITY_HARDLINKS_ALLOW &&
         (request->root.kind != AUTHORITY_WORKSPACE || (request->access & changing) != 0))
         return deny(err, "hard links are allowed only in read-only workspaces");
+    if (request->limits.hardlinks == AUTHORITY_HARDLINKS_READ &&
+        request->root.kind != AUTHORITY_WORKSPACE)
+        return deny(err, "hard links are read only in workspaces");
     switch (request->root.kind) {
     case AUTHORITY_WORKSPACE:
         if ((request->access & changing) != 0 && request->source == AUTHORITY_FROM_MANIFEST)

@@ -166,6 +166,8 @@ static int fill(struct authority_scope *scope, const struct authority_request *r
                                ? kind_follows_links(request->root.kind)
                                : limits->symlinks == AUTHORITY_SYMLINKS_IN_ROOT;
     scope->allows_hardlinks = limits->hardlinks == AUTHORITY_HARDLINKS_ALLOW;
+    scope->reads_hardlinks = limits->hardlinks == AUTHORITY_HARDLINKS_READ;
+    scope->shows_sensitive = limits->shows_sensitive;
     scope->max_file_bytes = limits->max_file_bytes;
     scope->filters[0] = limits->filter;
     scope->filters[1] = limits->narrowing;
@@ -337,6 +339,7 @@ int authority_scope_join(struct authority_scope *scope, struct authority_scope *
         last = one;
     }
     last->next_joined = other;
+    other->first_joined = scope;
     return 0;
 }
 

@@ -202,6 +202,11 @@ static int read_rule_file(const struct sift *sift, struct str directory, struct 
     r = sift->ops->file_open(sift->scope->root, &lookup, path_view(&name), &file, &about);
     if (r < 0)
         return has_gone(r) ? 0 : r;
+    r = secondnames_check(sift->names, &about);
+    if (r < 0) {
+        sift->ops->file_close(file);
+        return r;
+    }
     r = about.size > 0 ? buf_reserve(&content, (size_t)about.size) : 0;
     while (r == 0 && content.len < about.size) {
         r = sift->ops->file_read(file, content.len, content.data + content.len,
@@ -371,6 +376,11 @@ static int open_and_visit(struct sifter *sifter, const struct opened *opened, st
     int r = sift->ops->dir_file_open(opened->dir, &sift->lookup, component, &sifted.file,
                                      &sifted.about);
 
+    if (r == 0) {
+        r = secondnames_check(sift->names, &sifted.about);
+        if (r < 0)
+            sift->ops->file_close(sifted.file);
+    }
     if (r < 0 && ends_all(sift, &r))
         return r;
     if (r < 0) {

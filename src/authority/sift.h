@@ -9,6 +9,7 @@
 
 #include "authority/internal.h"
 #include "authority/names/ignore.h"
+#include "authority/secondnames.h"
 
 struct authority_sifted {
     const struct backend_ops *ops;
@@ -25,6 +26,7 @@ struct sift {
     const struct authority_sift_visitor *visitor;
     struct str base; /* the start, relative to the root, without links */
     struct backend_lookup lookup;
+    struct secondnames *names;
 };
 
 /*

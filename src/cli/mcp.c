@@ -31,6 +31,7 @@ const struct option mcp_options[MCP_OPTIONS] = {
                           .help = "let the client change files; without this, it can only read"},
     [MCP_OPTION_RO] = {SHARED_RO},
     [MCP_OPTION_RW] = {SHARED_RW},
+    [MCP_OPTION_HARD_LINKS] = {SHARED_HARD_LINKS},
     [MCP_OPTION_ROOTS] = {.name = "roots",
                           .env = "GATEHOUSE_ROOTS",
                           .help = "serve only what is also below a root that the client declares"},

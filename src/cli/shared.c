@@ -7,6 +7,9 @@ const char *const shared_modes[] = {"deny", "ask", "allow", NULL};
 const char *const shared_levels[] = {"silent", "error", "warn", "info", "debug", NULL};
 const char *const shared_log_formats[] = {"text", "json", NULL};
 const char *const shared_audit_syncs[] = {"never", "changes", "all", NULL};
+const char *const shared_hard_links[] = {[SHARED_HARD_LINKS_REJECT] = "reject",
+                                         [SHARED_HARD_LINKS_ALLOW] = "allow",
+                                         [SHARED_HARD_LINKS_ALLOW + 1] = NULL};
 const char *const shared_networks[] = {[SHARED_NETWORK_NONE] = "none",
                                        [SHARED_NETWORK_ALLOW] = "allow",
                                        [SHARED_NETWORK_ALLOW + 1] = NULL};

@@ -20,6 +20,8 @@ bool shared_log_is_json(const struct option_values *values, size_t option);
 extern const char *const shared_log_formats[];
 /* In the order of enum audit_sync. */
 extern const char *const shared_audit_syncs[];
+/* In the order of enum shared_hard_links. */
+extern const char *const shared_hard_links[];
 /* In the order of enum shared_network. */
 extern const char *const shared_networks[];
 
@@ -71,6 +73,15 @@ enum { SHARED_MAX_FOLDERS = 32 }; /* in all */
     .env = "GATEHOUSE_SENSITIVE", .fallback = "ask", .group = "Consent",                           \
     .help = "reading files that usually hold secrets (.env, private keys, tokens), where reading " \
             "is allowed"
+
+/* Of SHARED_HARD_LINKS. */
+enum shared_hard_links { SHARED_HARD_LINKS_REJECT, SHARED_HARD_LINKS_ALLOW };
+
+#define SHARED_HARD_LINKS                                                                          \
+    .name = "hard-links", .type = OPTION_CHOICE, .choices = shared_hard_links,                     \
+    .env = "GATEHOUSE_HARD_LINKS", .fallback = "reject",                                           \
+    .help = "reading files that have several names, as pnpm and uv make them; changing them is "   \
+            "never allowed"
 
 /* ---- workspaces ---- */
 

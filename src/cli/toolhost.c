@@ -21,6 +21,8 @@ const struct option toolhost_options[TOOLHOST_OPTIONS] = {
                                .help = "let calls change files in the first folder"},
     [TOOLHOST_OPTION_RO] = {SHARED_RO},
     [TOOLHOST_OPTION_RW] = {SHARED_RW},
+    [TOOLHOST_OPTION_HARD_LINKS] = {.name = "read-hard-links",
+                                    .help = "read files that have several names, too"},
     [TOOLHOST_OPTION_SEARCH_SENSITIVE] = {.name = "search-sensitive",
                                           .help = "search in files that usually hold secrets, too"},
     [TOOLHOST_OPTION_DENY] = {.name = "deny",

@@ -48,6 +48,13 @@ int change_refuse(struct err *err, int code, struct str given, const struct err 
     if (code == ERR_DENIED_BY_POLICY &&
         (why->message[0] == '\0' || strcmp(why->message, err_text(code)) == 0))
         return change_fail(err, code, given, TOOL_DENIED_BEHIND);
+    /* No option helps here. */
+    if (code == ERR_HARDLINK_REJECTED &&
+        (why->message[0] == '\0' || strcmp(why->message, err_text(code)) == 0))
+        return change_fail(
+            err, code, given,
+            "the file has other hard links, perhaps outside, so it is never changed, "
+            "moved or copied");
     return change_fail(err, code, given, "%s",
                        why->message[0] != '\0' ? why->message : err_text(code));
 }
@@ -136,6 +143,9 @@ int change_read(const struct tool_call *call, size_t index, struct buf *out,
         return change_check_size(call, given, about.size, err) < 0
                    ? ERR_TOO_LARGE
                    : change_refuse(err, r, given, &why);
+    /* Where it may be read: before the user is asked about a change that fails. */
+    if (r == 0 && about.links > 1)
+        r = ERR_HARDLINK_REJECTED;
     if (r < 0)
         return change_refuse(err, r, given, &why);
     encoding = encoding_guess(buf_view(out), true);

@@ -394,21 +394,34 @@ static void write_count(struct json_writer *w, struct str key, uint64_t count)
     json_put_int(w, key, (int64_t)count);
 }
 
+static bool has_hardlinks(const struct search_result *result)
+{
+    for (size_t i = 0; result->missed != NULL && i < result->missed_count && i < SEARCH_MAX_MISSED;
+         i++)
+        if (result->missed[i].code == ERR_HARDLINK_REJECTED)
+            return true;
+    return false;
+}
+
 /* What would include what was left out. */
 static void write_hint(const struct search *search, struct json_writer *w,
                        const struct search_result *result)
 {
-    char hint[256];
+    bool needs_option = !search->call->box->config.reads_hardlinks && has_hardlinks(result);
+    char hint[384];
     int len;
 
-    if (result->ignored + search->sensitive + search->excluded == 0)
+    if (result->ignored + search->sensitive + search->excluded == 0 && !needs_option)
         return;
-    len = snprintf(hint, sizeof(hint), "%s%s%s",
+    len = snprintf(hint, sizeof(hint), "%s%s%s%s",
                    result->ignored > 0 ? "To search ignored files, set includeIgnored. " : "",
                    search->excluded > 0 ? "To search an excluded directory (node_modules and the "
                                           "like), name it as dirPath. "
                                         : "",
-                   search->sensitive > 0 ? "To search a sensitive file, name it as dirPath. " : "");
+                   search->sensitive > 0 ? "To search a sensitive file, name it as dirPath. " : "",
+                   needs_option ? "The user can let you search files with other hard links with "
+                                  "--hard-links allow. "
+                                : "");
     json_put_str(w, STR("hint"), (struct str){hint, (size_t)len - 1});
 }
 

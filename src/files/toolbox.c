@@ -307,6 +307,17 @@ static int explain_outside(const struct toolbox *box, struct err *err, const cha
                          tool_show(str_from(box->config.root_path), root));
 }
 
+/* Refusals of changes have words of their own: see change.c. */
+static const char *hardlink_words(const struct toolbox *box, const char *why)
+{
+    if (why[0] != '\0' && strcmp(why, err_text(ERR_HARDLINK_REJECTED)) != 0)
+        return why;
+    return box->config.reads_hardlinks
+               ? "the file has other hard links, perhaps outside, so it is only read and searched"
+               : "the file has other hard links, perhaps outside; the user can let you read such "
+                 "files, but not change them, with --hard-links allow";
+}
+
 /* Puts the authority's refusal into the client's terms, with advice. */
 static int explain(const struct toolbox *box, struct err *err, int code, struct str given,
                    bool is_running)
@@ -355,6 +366,8 @@ static int explain(const struct toolbox *box, struct err *err, int code, struct 
                                  : "%s is not a directory, or one of its parents "
                                    "is a file",
                              name);
+    case ERR_HARDLINK_REJECTED:
+        return err_set_field(err, code, name, "%s: %s", name, hardlink_words(box, why));
     default:
         return err_set_field(err, code, name, "%s: %s", name, why);
     }

@@ -64,6 +64,7 @@ struct toolbox_config {
     struct authority_scope *uploads;
     struct authority_scope *downloads;
     bool searches_sensitive; /* the contents of files of authority/names/sensitive.h, too */
+    bool reads_hardlinks;    /* the grants read files with several names: for words of refusals */
     bool may_write;          /* else the tools of filesystemWrite do not exist */
     uint64_t max_file_bytes; /* 0: TOOLBOX_FILE_BYTES */
     uint64_t max_lines;      /* of one read; 0: TOOLBOX_MAX_LINES */

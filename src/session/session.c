@@ -36,6 +36,12 @@ int session_folders_add_marked(struct session_folders *folders, struct option_li
     return r;
 }
 
+static bool shows_sensitive(const struct session_config *config)
+{
+    return config->consent != NULL ? config->consent->modes.sensitive == PERMISSION_ALLOW
+                                   : config->searches_sensitive;
+}
+
 static int request(struct session *session, const struct session_folder *folder,
                    const struct session_config *config, unsigned access,
                    enum authority_symlinks symlinks, struct authority_scope **out_scope,
@@ -54,7 +60,9 @@ static int request(struct session *session, const struct session_folder *folder,
         .reason = "the folder that the user named",
         .source = AUTHORITY_FROM_USER_APPROVAL,
         .limits = {.symlinks = symlinks,
-                   .hardlinks = AUTHORITY_HARDLINKS_REJECT,
+                   .hardlinks = config->reads_hardlinks ? AUTHORITY_HARDLINKS_READ
+                                                        : AUTHORITY_HARDLINKS_REJECT,
+                   .shows_sensitive = shows_sensitive(config),
                    .allowed_globs = config->allowed,
                    .denied_globs = config->denied,
                    .filter = folder->filter,
@@ -406,9 +414,8 @@ static int open_all(struct session *session, const struct session_config *config
     box.client_roots = session->client_roots;
     box.uploads = session->staging.uploads;
     box.downloads = session->staging.downloads;
-    box.searches_sensitive = config->consent != NULL
-                                 ? config->consent->modes.sensitive == PERMISSION_ALLOW
-                                 : config->searches_sensitive;
+    box.searches_sensitive = shows_sensitive(config);
+    box.reads_hardlinks = config->reads_hardlinks;
     return toolbox_new(&box, &session->box, err);
 }
 

@@ -65,6 +65,7 @@ struct session_config {
     const char *staging_dir;      /* then: made by another process; NULL: made here */
     bool heeds_client_roots;      /* the client may narrow the folders: see session->client_roots */
     bool searches_sensitive;      /* without consent here: see files/toolbox.h */
+    bool reads_hardlinks;         /* files with several names are read: see files/toolbox.h */
     const char *const *denied;    /* globs, NULL-terminated; or NULL */
     const char *const *allowed;   /* same */
     const struct session_consent *consent; /* NULL: another process decides about calls */

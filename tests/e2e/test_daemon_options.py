@@ -46,6 +46,7 @@ ROWS = (
     Row("--dir", None, "{place}/there", "folder", "root", "there"),
     Row("--ro", None, "{place}/there", "folders", {"root": "read"}, {"root": "read", "there": "read"}),
     Row("--rw", None, "{place}/there", "folders", {"root": "read"}, {"root": "read", "there": "write"}),
+    Row("--hard-links", "GATEHOUSE_HARD_LINKS", "allow", "read_second_name", False, True),
     Row("--max-file-size", "GATEHOUSE_MAX_FILE_SIZE", "1KiB", "can_write_2_kib", True, False),
     Row("--max-lines", "GATEHOUSE_MAX_LINES", "1", "lines", "one\ntwo", "one"),
     Row("--state-dir", "GATEHOUSE_STATE_DIR", "{place}/there", "has_record_there", False, True),
@@ -236,6 +237,14 @@ class Looks(Scene):
 
     def read(self, *flags, **variables):
         return self.outcome(flags, variables, "read_file", filePath="a.txt")
+
+    def read_second_name(self, *flags, **variables):
+        (self.place / "second").unlink(missing_ok=True)
+        (self.place / "second").hardlink_to(self.root / "a.txt")
+        try:
+            return self.outcome(flags, variables, "read_file", filePath="a.txt") == "done"
+        finally:
+            (self.place / "second").unlink()
 
     def read_secret(self, *flags, **variables):
         (self.root / ".env").write_text("KEY=x")

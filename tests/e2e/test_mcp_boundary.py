@@ -185,6 +185,42 @@ class Links(Boundary):
             found = server.good("search_files", pattern=".", dirPath=place, filePattern="hard")
             self.assertEqual(found["matches"], [])
 
+    def test_the_refusal_of_a_hard_link_names_the_option(self):
+        os.link(self.outside / "secret", self.root / "hard")
+        server = self.start("-w")
+        self.assertIn("--hard-links allow", server.bad("read_file", filePath="hard"))
+        self.assertIn("never changed", server.bad("write_file", filePath="hard", content="x"))
+        self.assertIn("--hard-links allow", server.good("search_files", pattern=".", dirPath=".")["skipped"]["hint"])
+
+    def test_hard_links_that_may_be_read_are_read_and_never_changed(self):
+        secret = (self.outside / "secret").read_text()
+        os.link(self.outside / "secret", self.root / "hard")
+        (self.root / "keys").write_text("needle-1")
+        (self.root / "shut").mkdir()
+        (self.root / "shut" / "in").write_text("needle-2")
+        (self.root / ".env").write_text("needle-3")
+        for name in ("keys", "shut/in", ".env"):
+            os.link(self.root / name, self.root / f"other-{name.strip('.').replace('/', '-')}")
+        before = picture(self.outside)
+        server = self.start("-w", "--hard-links", "allow", "--deny", "keys", "--deny", "shut/**")
+        self.assertEqual(server.good("read_file", filePath="hard")["content"], secret)
+        found = server.good("search_files", pattern=secret.split()[0])
+        self.assertEqual([match["path"] for match in found["matches"]], ["hard"])
+        for tool, arguments in (("write_file", {"filePath": "hard", "content": "x"}),
+                                ("append_file", {"filePath": "hard", "content": "x"}),
+                                ("edit_file", {"filePath": "hard", "oldString": secret, "newString": "x"}),
+                                ("move", {"sourcePath": "hard", "destinationPath": "moved"}),
+                                ("copy_file", {"sourcePath": "hard", "destinationPath": "copied"})):
+            self.assertIn("hard links", server.bad(tool, **arguments), tool)
+        self.assertEqual(picture(self.outside), before)
+        for name in ("other-keys", "other-shut-in", "other-env"):
+            self.assertIn("denied or usually holds secrets", server.bad("read_file", filePath=name))
+        found = server.good("search_files", pattern="needle")
+        self.assertEqual(found["matches"], [])
+        # Its other name, too, is one that is asked about.
+        shown = self.start("--hard-links", "allow", "--sensitive", "allow")
+        self.assertEqual(shown.good("read_file", filePath="other-env")["content"], "needle-3")
+
     def test_pipes_sockets_and_devices_do_not_hang(self):
         os.mkfifo(self.root / "pipe")
         with socket.socket(socket.AF_UNIX) as listener:

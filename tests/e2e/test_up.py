@@ -215,6 +215,17 @@ class SeveralFolders(unittest.TestCase):
             self.assertEqual((result.returncode, result.stdout), (1, ""), flags)
             self.assertIn(words, result.stderr)
 
+    def test_its_daemon_reads_files_of_several_names_where_that_was_asked(self):
+        (self.room / "alpha/one").write_text("1")
+        (self.room / "alpha/two").hardlink_to(self.room / "alpha/one")
+        for flags, content in (((), None), (("--hard-links", "allow"), "1")):
+            up = Up(self, "alpha", *flags)
+            self.wait_for_daemons("alpha")
+            self.log_in(up)
+            answer = self.call(up, "read_file", filePath="two")
+            self.assertEqual(answer.get("content") if isinstance(answer, dict) else None, content)
+            self.assertEqual(up.end(), 0)
+
     def test_its_daemon_gets_the_variables_of_commands(self):
         self.environment["OF_MINE"] = "value"
         up = Up(self, "alpha", "--shell-env", "OF_MINE", "--shell-env", "FLAGS=a,b")

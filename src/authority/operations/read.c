@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading: bytes, text, JSON, and large files in pieces. */
 #include "authority/internal.h"
+#include "authority/secondnames.h"
 #include "base/utf8.h"
 
 enum {
@@ -36,6 +37,24 @@ static int read_range(const struct operation *op, struct backend_file *file, uin
     return 0;
 }
 
+/* Apart, so that files of one name do not pay for its stack. */
+__attribute__((noinline)) static int check_names(struct operation *op,
+                                                 const struct authority_stat *about)
+{
+    struct secondnames names;
+    struct err why = ERR_INIT;
+    int r;
+
+    secondnames_init(&names, op->scope, &op->cancel);
+    r = secondnames_check(&names, about);
+    secondnames_done(&names);
+    if (r == ERR_HARDLINK_REJECTED) {
+        (void)err_set(&why, r, SECONDNAMES_REFUSED);
+        operation_explain(op, &why);
+    }
+    return r;
+}
+
 /*
  * Opens the file, and determines how much to read: no more than it had, so that a growing file does
  * not keep us reading.
@@ -48,6 +67,11 @@ static int open_wanted(struct operation *op, const struct authority_read_options
     int r = operation_ops(op)->file_open(op->scope->root, &op->lookup, path_view(&op->name),
                                          out_file, out_stat);
 
+    if (r == 0 && out_stat->links > 1) {
+        r = check_names(op, out_stat);
+        if (r < 0)
+            operation_ops(op)->file_close(*out_file);
+    }
     if (r < 0)
         return r;
     left = options->offset < out_stat->size ? out_stat->size - options->offset : 0;
@@ -77,14 +101,18 @@ static int begin_read(struct operation *op, struct authority_scope *scope, struc
                       const struct authority_read_options **options)
 {
     static const struct authority_read_options read_all = {0};
+    int r;
 
     if (*options == NULL)
         *options = &read_all;
     scope = scope_of(scope, &name);
-    return operation_begin(op, scope,
-                           &(struct operation_args){.operation = AUTHORITY_OP_READ,
-                                                    .name = name,
-                                                    .cancel = (*options)->cancel});
+    r = operation_begin(op, scope,
+                        &(struct operation_args){.operation = AUTHORITY_OP_READ,
+                                                 .name = name,
+                                                 .cancel = (*options)->cancel});
+    /* Its names are checked once it is open. */
+    op->lookup.allows_hardlinks = scope->allows_hardlinks || scope->reads_hardlinks;
+    return r;
 }
 
 int authority_read_bytes(struct authority_scope *scope, struct str name,

@@ -61,6 +61,7 @@ int authority_sift(struct authority_scope *scope, struct str name,
     if (r == 0)
         r = operation_ops(&op)->dir_open(scope->root, &op.lookup, path_view(&op.name), &start);
     if (r == 0) {
+        struct secondnames names;
         struct sift sift = {
             .scope = scope,
             .ops = operation_ops(&op),
@@ -68,6 +69,7 @@ int authority_sift(struct authority_scope *scope, struct str name,
             .visitor = visitor,
             .base = operation_resolved(&op, path_view(&op.name)),
             .lookup = op.lookup,
+            .names = &names,
         };
 
         operation_ops(&op)->dir_close(start);
@@ -76,8 +78,11 @@ int authority_sift(struct authority_scope *scope, struct str name,
         sift.lookup.admits = NULL;
         sift.lookup.context = NULL;
         sift.lookup.is_selective = false;
+        sift.lookup.allows_hardlinks = scope->allows_hardlinks || scope->reads_hardlinks;
         sift.lookup.max_file_bytes = smaller_limit(scope->max_file_bytes, options->max_file_bytes);
+        secondnames_init(&names, scope, &op.cancel);
         r = run(&sift);
+        secondnames_done(&names);
     }
     /* That the visitor had enough is not an error. */
     (void)operation_end(&op, r < 0 ? r : 0, err);

@@ -188,6 +188,8 @@ int gateway_session_write_words(struct gateway_session *session, struct err *err
                   config->choices->others[i].given);
     if (config->choices->modes.sensitive == PERMISSION_ALLOW)
         session->host_words[count++] = "--search-sensitive";
+    if (config->reads_hardlinks)
+        session->host_words[count++] = "--read-hard-links";
     add_words(session, &count, "--", config->choices->dir);
     session->host_words[count] = NULL;
     return 0;

@@ -41,6 +41,11 @@ static struct option_list domains(const struct program *program)
     return options_list(program->values, CONNECT_OPTION_SHELL_DOMAIN);
 }
 
+static bool reads_hardlinks(const struct program *program)
+{
+    return options_choice(program->values, CONNECT_OPTION_HARD_LINKS) == SHARED_HARD_LINKS_ALLOW;
+}
+
 static bool has_commands(const struct program *program)
 {
     return program->session != NULL &&
@@ -219,6 +224,7 @@ static void digest_terms(const struct program *program, const struct connect_cho
         .allows_remote_always = options_is_on(program->values, CONNECT_OPTION_REMOTE_ALWAYS),
         .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
+        .reads_hardlinks = reads_hardlinks(program),
     };
 
     saved_session_digest(&terms, out_terms);
@@ -294,6 +300,7 @@ static int begin(struct program *program, const struct connect_choices *choices,
         .libexec = GATEHOUSE_LIBEXECDIR,
         .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
+        .reads_hardlinks = reads_hardlinks(program),
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_domains = domains(program).items,

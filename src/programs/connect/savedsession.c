@@ -89,6 +89,8 @@ void saved_session_digest(const struct saved_session_terms *terms,
         add_text(&hash, "domains"); /* the same holds for them */
         add_list(&hash, terms->shell_domains);
     }
+    if (terms->reads_hardlinks)
+        add_text(&hash, "hard-links");
     if (terms->shell_env != NULL && terms->shell_env[0] != NULL) {
         add_text(&hash, "variables"); /* and for these */
         add_names(&hash, terms->shell_env);

@@ -36,6 +36,7 @@ struct saved_session_terms {
     bool allows_remote_always;
     uint64_t max_file_bytes;
     uint64_t max_lines;
+    bool reads_hardlinks;
 };
 void saved_session_digest(const struct saved_session_terms *terms,
                           char out_digest[SAVED_SESSION_TERMS_BYTES]);

@@ -36,6 +36,7 @@ enum {
 const struct option up_options[UP_OPTIONS] = {
     [UP_OPTION_RO] = {SHARED_RO},
     [UP_OPTION_RW] = {SHARED_RW},
+    [UP_OPTION_HARD_LINKS] = {SHARED_HARD_LINKS},
     [UP_OPTION_PORT] = {.name = "port",
                         .type = OPTION_INT,
                         .min = 1,
@@ -363,6 +364,10 @@ static pid_t start_daemon(const struct option_values *values, const struct uppla
     add_others(options_list(values, UP_OPTION_RW), "--rw", words, &count);
     add_others(options_list(values, UP_OPTION_RO), "--ro", words, &count);
     /* The variables are the daemon's, too. */
+    if (options_source(values, UP_OPTION_HARD_LINKS) == OPTION_FLAG) {
+        words[count++] = "--hard-links";
+        words[count++] = options_text(values, UP_OPTION_HARD_LINKS);
+    }
     if (options_source(values, UP_OPTION_SHELL_DOMAIN) == OPTION_FLAG)
         add_others(options_list(values, UP_OPTION_SHELL_DOMAIN), "--shell-domain", words, &count);
     if (options_source(values, UP_OPTION_SHELL_ENV) == OPTION_FLAG)

@@ -177,6 +177,7 @@ static int open_session(struct program *program, const struct option_values *val
         .media = program->media,
         .denied = options_list(values, MCP_OPTION_DENY).items,
         .allowed = options_list(values, MCP_OPTION_ALLOW).items,
+        .reads_hardlinks = options_choice(values, MCP_OPTION_HARD_LINKS) == SHARED_HARD_LINKS_ALLOW,
         .max_file_bytes = (uint64_t)options_int(values, MCP_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(values, MCP_OPTION_MAX_LINES),
         .max_matches = (uint64_t)options_int(values, MCP_OPTION_MAX_MATCHES),
@@ -417,6 +418,7 @@ static int refuse_folders(const struct option_values *values, struct err *err)
 {
     static const size_t idle[] = {MCP_OPTION_RO,
                                   MCP_OPTION_RW,
+                                  MCP_OPTION_HARD_LINKS,
                                   MCP_OPTION_ROOTS,
                                   MCP_OPTION_DENY,
                                   MCP_OPTION_ALLOW,

@@ -101,6 +101,7 @@ static int open_session(struct program *program, const struct option_values *val
         .session = "toolhost",
         .is_recorded_elsewhere = true, /* by the front */
         .searches_sensitive = options_is_on(values, TOOLHOST_OPTION_SEARCH_SENSITIVE),
+        .reads_hardlinks = options_is_on(values, TOOLHOST_OPTION_HARD_LINKS),
         .takes_rules = true,
         .has_staging = options_text(values, TOOLHOST_OPTION_STAGING_DIR) != NULL,
         .staging_dir = options_text(values, TOOLHOST_OPTION_STAGING_DIR),

@@ -71,6 +71,11 @@ static void hard_links_are_not_allowed_where_something_is_written(void **state)
     request.access = AUTHORITY_READ;
     request.root.kind = AUTHORITY_KNOWLEDGE;
     refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.limits.hardlinks = AUTHORITY_HARDLINKS_READ;
+    refuse_request(world, &request, ERR_DENIED_BY_POLICY);
+    request.root.kind = AUTHORITY_WORKSPACE;
+    request.access = AUTHORITY_ALL_ACCESS;
+    accept_request(world, &request);
 }
 
 /* ---- access ---- */

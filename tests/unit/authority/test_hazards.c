@@ -450,6 +450,136 @@ static void hard_links_are_read_only_where_that_was_asked(void **state)
     authority_scope_free(scope);
 }
 
+static struct authority_scope *open_for_reading_hardlinks(struct world *world,
+                                                          const char *const *denied,
+                                                          bool shows_sensitive)
+{
+    return world_open_limited(world,
+                              &(struct authority_limits){.symlinks = AUTHORITY_SYMLINKS_REJECT,
+                                                         .hardlinks = AUTHORITY_HARDLINKS_READ,
+                                                         .shows_sensitive = shows_sensitive,
+                                                         .denied_globs = denied});
+}
+
+static void hard_links_that_may_be_read_are_used_by_nothing_else(void **state)
+{
+    struct world *world = *state;
+    struct authority_scope *scope;
+
+    attempts_prepare(world);
+    plant_outside(world);
+    plant_hardlink(world, WORLD_OUTSIDE, "secret", "alias");
+    freeze(world);
+    scope = open_for_reading_hardlinks(world, NULL, false);
+    assert_reads(world, scope, "alias", "SECRET");
+    for (size_t i = 0; i < array_size(attempts); i++) {
+        const struct attempt *attempt = &attempts[i];
+        int r;
+
+        if (!attempt_runs_here(world, attempt) || attempt->operation == AUTHORITY_OP_STAT ||
+            attempt->operation == AUTHORITY_OP_REMOVE || strncmp(attempt->label, "read ", 5) == 0)
+            continue;
+        r = attempt_run(world, scope, attempt, STR("alias"));
+        if (r != ERR_HARDLINK_REJECTED && r != ERR_NOT_A_DIRECTORY && r != ERR_ALREADY_EXISTS)
+            fail_msg("%s of a hard link gave %s", attempt->label, r < 0 ? err_name(r) : "success");
+        assert_frozen(world);
+    }
+    assert_content(world, WORLD_OUTSIDE, "secret", "SECRET");
+    authority_scope_free(scope);
+}
+
+static void a_second_name_of_what_is_denied_is_not_read(void **state)
+{
+    static const char *const denied[] = {"keys", "shut/**", NULL};
+    struct world *world = *state;
+    struct authority_scope *scope;
+
+    plant_dir(world, WORLD_ROOT, "shut");
+    plant_dir(world, WORLD_ROOT, "deep");
+    plant(world, WORLD_ROOT, "keys", "SECRET");
+    plant(world, WORLD_ROOT, "shut/in", "SECRET");
+    plant(world, WORLD_ROOT, "plain", "plain");
+    plant_hardlink(world, WORLD_ROOT, "keys", "deep/alias");
+    plant_hardlink(world, WORLD_ROOT, "shut/in", "other");
+    plant_hardlink(world, WORLD_ROOT, "plain", "deep/plain");
+    scope = open_for_reading_hardlinks(world, denied, false);
+    assert_refused(
+        world, authority_read_bytes(scope, STR("deep/alias"), NULL, &world->frozen, &world->err),
+        ERR_HARDLINK_REJECTED);
+    assert_non_null(strstr(world->err.message, "denied"));
+    assert_refused(world,
+                   authority_read_bytes(scope, STR("other"), NULL, &world->frozen, &world->err),
+                   ERR_HARDLINK_REJECTED);
+    assert_reads(world, scope, "deep/plain", "plain");
+    authority_scope_free(scope);
+    /* What nothing denies, it does not deny. */
+    scope = open_for_reading_hardlinks(world, NULL, false);
+    assert_reads(world, scope, "deep/alias", "SECRET");
+    authority_scope_free(scope);
+}
+
+static void a_second_name_of_a_secret_is_read_only_where_secrets_are(void **state)
+{
+    struct world *world = *state;
+    struct authority_scope *scope;
+
+    plant_dir(world, WORLD_ROOT, "deep");
+    plant(world, WORLD_ROOT, "deep/.env", "SECRET");
+    plant_hardlink(world, WORLD_ROOT, "deep/.env", "alias");
+    scope = open_for_reading_hardlinks(world, NULL, false);
+    assert_refused(world,
+                   authority_read_bytes(scope, STR("alias"), NULL, &world->frozen, &world->err),
+                   ERR_HARDLINK_REJECTED);
+    authority_scope_free(scope);
+    scope = open_for_reading_hardlinks(world, NULL, true);
+    assert_reads(world, scope, "alias", "SECRET");
+    authority_scope_free(scope);
+}
+
+static void a_second_name_in_a_joined_root_counts(void **state)
+{
+    static const char *const denied[] = {"keys", NULL};
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    struct authority_scope *other;
+    struct authority_scope *scope;
+
+    plant(world, WORLD_OTHER, "keys", "SECRET");
+    plant_hardlink(world, WORLD_OTHER, "keys", "alias");
+    request.root.path = world->paths[WORLD_OTHER];
+    request.limits.denied_globs = denied;
+    other = world_open(world, &request);
+    scope = open_for_reading_hardlinks(world, NULL, false);
+    assert_reads(world, scope, "alias", "SECRET");
+    assert_ok(world, authority_scope_join(scope, other, &world->err));
+    assert_refused(world,
+                   authority_read_bytes(scope, STR("alias"), NULL, &world->frozen, &world->err),
+                   ERR_HARDLINK_REJECTED);
+    authority_scope_free(scope);
+    authority_scope_free(other);
+}
+
+/* A command could close the directory of the other name. */
+static void where_not_all_names_can_be_looked_for_none_is_read(void **state)
+{
+    struct world *world = *state;
+    struct authority_scope *scope;
+
+    if (!world->is_memory && geteuid() == 0)
+        skip();
+    plant_dir(world, WORLD_ROOT, "shut");
+    plant(world, WORLD_ROOT, "plain", "x");
+    plant_hardlink(world, WORLD_ROOT, "plain", "alias");
+    scope = open_for_reading_hardlinks(world, NULL, false);
+    assert_reads(world, scope, "alias", "x");
+    set_mode(world, WORLD_ROOT, "shut", 0);
+    assert_refused(world,
+                   authority_read_bytes(scope, STR("alias"), NULL, &world->frozen, &world->err),
+                   ERR_HARDLINK_REJECTED);
+    set_mode(world, WORLD_ROOT, "shut", 0700);
+    authority_scope_free(scope);
+}
+
 /* ---- what is no file ---- */
 
 static void what_is_no_file_neither_blocks_nor_is_used(void **state)
@@ -506,4 +636,9 @@ TEST_MAIN(EVERYWHERE(nothing_is_moved_onto_what_is_no_file),
           EVERYWHERE(trees_are_not_left_through_links),
           EVERYWHERE(a_file_with_a_name_outside_is_not_used),
           EVERYWHERE(hard_links_are_read_only_where_that_was_asked),
+          EVERYWHERE(hard_links_that_may_be_read_are_used_by_nothing_else),
+          EVERYWHERE(a_second_name_of_what_is_denied_is_not_read),
+          EVERYWHERE(a_second_name_of_a_secret_is_read_only_where_secrets_are),
+          ON_DISK(a_second_name_in_a_joined_root_counts),
+          EVERYWHERE(where_not_all_names_can_be_looked_for_none_is_read),
           EVERYWHERE(what_is_no_file_neither_blocks_nor_is_used))

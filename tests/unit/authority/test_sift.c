@@ -345,6 +345,38 @@ static void rules_that_cannot_be_read_are_told(void **state)
     seen_free(seen);
 }
 
+static void files_with_other_names_are_searched_where_that_was_asked(void **state)
+{
+    static const char *const denied[] = {"keys", NULL};
+    const struct authority_sift_options options = {.threads = 4, .heeds_ignore_files = true};
+    struct world *world = *state;
+    struct authority_scope *scope;
+    struct seen *seen = seen_new();
+
+    plant_dir(world, WORLD_ROOT, "d");
+    plant(world, WORLD_OUTSIDE, "f", "x");
+    plant(world, WORLD_OUTSIDE, "rules", "left\n");
+    plant(world, WORLD_ROOT, "keys", "SECRET");
+    plant(world, WORLD_ROOT, "d/left", "x");
+    plant_hardlink(world, WORLD_OUTSIDE, "f", "d/f");
+    plant_hardlink(world, WORLD_OUTSIDE, "rules", "d/.gitignore");
+    plant_hardlink(world, WORLD_ROOT, "keys", "d/alias");
+    scope =
+        world_open_limited(world, &(struct authority_limits){.symlinks = AUTHORITY_SYMLINKS_REJECT,
+                                                             .hardlinks = AUTHORITY_HARDLINKS_READ,
+                                                             .denied_globs = denied});
+    assert_ok(world, sift(world, scope, "", &options, seen));
+    assert_int_equal(seen->count, 2);
+    assert_string_equal(seen->names[0], "d/.gitignore");
+    assert_string_equal(seen->names[1], "d/f");
+    /* By its second name it would be read. */
+    assert_int_equal(seen->missed_count, 1);
+    assert_string_equal(seen->missed[0], "d/alias");
+    assert_int_equal(seen->codes[0], ERR_HARDLINK_REJECTED);
+    seen_free(seen);
+    authority_scope_free(scope);
+}
+
 static void the_largest_rules_hold(void **state)
 {
     static char rules[IGNORE_MAX_FILE_BYTES];
@@ -459,7 +491,9 @@ TEST_MAIN(EVERYWHERE(every_file_comes_once), EVERYWHERE(what_is_no_directory_is_
           EVERYWHERE(what_is_denied_does_not_come), EVERYWHERE(what_is_not_finished_does_not_come),
           EVERYWHERE(the_visitor_decides_what_is_entered_and_opened),
           EVERYWHERE(what_is_too_large_is_missed), EVERYWHERE(rules_that_are_too_long_are_told),
-          EVERYWHERE(rules_that_cannot_be_read_are_told), EVERYWHERE(the_largest_rules_hold),
+          EVERYWHERE(rules_that_cannot_be_read_are_told),
+          EVERYWHERE(files_with_other_names_are_searched_where_that_was_asked),
+          EVERYWHERE(the_largest_rules_hold),
           EVERYWHERE(what_cannot_be_read_is_missed_and_the_rest_comes),
           EVERYWHERE(what_has_gone_meanwhile_is_not_missed), EVERYWHERE(an_error_ends_it),
           EVERYWHERE(cancelling_ends_it), EVERYWHERE(a_tree_that_is_too_deep_is_told))

@@ -209,7 +209,7 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     struct world *world = *state;
     struct connect_choices *choices = calloc(1, sizeof(*choices));
     struct saved_session_terms terms = {.url = &world->url, .choices = choices};
-    char digests[18][SAVED_SESSION_TERMS_BYTES];
+    char digests[19][SAVED_SESSION_TERMS_BYTES];
     size_t count = 0;
 
     assert_non_null(choices);
@@ -241,6 +241,8 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     choices->only_reads_dir = true;
     saved_session_digest(&terms, digests[count++]);
     choices->others[choices->other_count++] = (struct connect_folder){.path = "/srv/b"};
+    saved_session_digest(&terms, digests[count++]);
+    terms.reads_hardlinks = true;
     saved_session_digest(&terms, digests[count++]);
     terms.shell_env = env;
     saved_session_digest(&terms, digests[count++]);
