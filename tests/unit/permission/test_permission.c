@@ -284,8 +284,8 @@ static void bad_protected_directories_are_refused(void **state)
 
 static void what_is_no_name_is_denied(void **state)
 {
-    struct permission_resource nul = {CATALOG_SHELL, STR("ls\0x"), STR_EMPTY,
-                                      STR("/w"),     false,        false};
+    struct permission_resource nul = {
+        .group = CATALOG_SHELL, .given = STR("ls\0x"), .cwd = STR("/w")};
 
     (void)state;
     permission_set_modes(
