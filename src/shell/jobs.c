@@ -169,6 +169,19 @@ void shell_peek_news(struct shell *shell, const void *session, shell_piece_fn *t
     }
 }
 
+void shell_peek_ends(struct shell *shell, const void *session, shell_piece_fn *take, void *data)
+{
+    list_each_safe (node, &shell->jobs) {
+        struct shell_job *job = list_entry(node, struct shell_job, link);
+
+        if (!job->has_news || !has_ended(job) || job->session != session || job->starting != NULL)
+            continue;
+        job->has_news = false;
+        take(data, &(struct shell_piece){
+                       .job = job->name, .from = job->history.total, .text = STR_EMPTY});
+    }
+}
+
 void shell_watch_jobs(struct shell *shell, void (*on_news)(void *data), void *data)
 {
     shell->on_news = on_news;

@@ -158,6 +158,8 @@ int shell_peek_job(struct shell *shell, const void *session, struct str name, ui
                    shell_piece_fn *take, void *data);
 /* The same for each job of the session that has printed or ended since the last time. */
 void shell_peek_news(struct shell *shell, const void *session, shell_piece_fn *take, void *data);
+/* For a user who does not look on: only those that have ended, without what they printed. */
+void shell_peek_ends(struct shell *shell, const void *session, shell_piece_fn *take, void *data);
 /* on_news is called when there may be some; NULL: no more. */
 void shell_watch_jobs(struct shell *shell, void (*on_news)(void *data), void *data);
 

@@ -338,6 +338,123 @@ export const details = ({ Scene, all, gatehouse, pictures, PATIENCE }) => ({
     await scene.end();
   },
 
+  async "the explorer follows what an agent changes, and keeps what somebody looks at"() {
+    const scene = new Scene("follows");
+    const lines = (first) => [first, ...Array.from({ length: 400 }, (_, i) => `line ${i}`)].join("\n");
+    writeFileSync(`${scene.folder}/src/long.txt`, lines("first"));
+    mkdirSync(`${scene.folder}/src/deep`);
+    for (let i = 0; i < 60; i++) writeFileSync(`${scene.folder}/src/deep/file-${i}.txt`, "");
+    await (await (await scene.serve()).browse()).connect("--permission-filesystem-write", "allow", "--permission-shell", "allow");
+    const agent = await scene.agent("robot");
+    const call = async (name, args) => assert.ok(!(await agent.callTool({ name, arguments: args })).isError);
+    await scene.go("/files");
+    const row = (path) => scene.page.locator(`.tree button[title="${path}"]`);
+    const [viewer, code] = [scene.page.locator(".viewer"), scene.page.locator(".viewer pre")];
+    await row("src").click();
+    await row("src/deep").click();
+    await row("src/deep/file-59.txt").waitFor();
+    await row("src/long.txt").click();
+    await viewer.getByText("line 399", { exact: true }).waitFor();
+    const tree = scene.page.locator(".tree");
+    await tree.evaluate((element) => { element.scrollTop = 200; });
+    await code.evaluate((element) => {
+      element.scrollTop = 1000;
+      getSelection().selectAllChildren(element.children[60]);
+    });
+    await row("src/long.txt").focus();
+    const selected = await scene.page.evaluate(() => String(getSelection()));
+    // A file of another name, which the open folder gets, and new words in the open file.
+    await call("write_file", { filePath: "src/new.txt", content: "new\n" });
+    await call("edit_file", { filePath: "src/long.txt", oldString: "first", newString: "changed by an agent" });
+    await row("src/new.txt").waitFor();
+    await viewer.getByText("changed by an agent").waitFor();
+    assert.equal(await viewer.getByText("first", { exact: true }).count(), 0);
+    assert.equal(await code.evaluate((element) => element.scrollTop), 1000);
+    assert.equal(await tree.evaluate((element) => element.scrollTop), 200);
+    assert.equal(await scene.page.evaluate(() => String(getSelection())), selected);
+    assert.equal(await row("src/long.txt").getAttribute("aria-current"), "true");
+    assert.equal((await focused(scene.page)).what, "long.txt");
+    assert.ok(await row("src/deep/file-59.txt").isVisible());
+    await tree.evaluate((element) => { element.scrollTop = element.scrollHeight; });
+    await code.evaluate((element) => { element.scrollTop = 0; });
+    await scene.page.screenshot({ path: `${pictures}/files-followed.png` });
+    // All other ways to change files, and a command that goes on in the background.
+    await call("move", { sourcePath: "src/new.txt", destinationPath: "src/deep/moved.txt" });
+    await row("src/deep/moved.txt").waitFor();
+    await row("src/new.txt").waitFor({ state: "detached" });
+    await call("delete", { path: "src/deep/moved.txt" });
+    await row("src/deep/moved.txt").waitFor({ state: "detached" });
+    await call("create_directory", { dirPath: `${scene.folder}/made/inner` });
+    await row("made").waitFor();
+    await call("shell_execute", { command: "mkdir src/by-command; echo by a command > src/long.txt" });
+    await row("src/by-command").waitFor();
+    await viewer.getByText("by a command").waitFor();
+    await call("shell_start", { command: "until [ -e go ]; do sleep 0.1; done; rm src/long.txt; touch late.txt" });
+    await call("write_file", { filePath: "all-before.txt", content: "" });
+    await row("all-before.txt").waitFor();
+    writeFileSync(`${scene.folder}/go`, "");
+    await row("late.txt").waitFor();
+    await row("src/long.txt").waitFor({ state: "detached" });
+    await viewer.locator(".problem").waitFor();
+    await call("write_file", { filePath: "src/long.txt", content: "back again\n" });
+    await viewer.getByText("back again").waitFor();
+    await row("src/long.txt").waitFor();
+    await agent.close();
+    await scene.end();
+  },
+
+  async "the explorer looks again only where something changed, once for many calls"() {
+    const scene = new Scene("calm");
+    mkdirSync(`${scene.folder}/other`);
+    await (await (await scene.serve()).browse()).connect("--permission-filesystem-write", "allow");
+    const agent = await scene.agent("robot");
+    await scene.go("/files");
+    const row = (path) => scene.page.locator(`.tree button[title="${path}"]`);
+    await row("src").click();
+    await row("src/cart.ts").waitFor();
+    let looks = [];
+    scene.page.on("request", (request) => {
+      if (request.url().endsWith("/api/call")) looks.push(Object.values(request.postDataJSON().arguments)[0]);
+    });
+    const write = async (filePath) => assert.ok(!(await agent.callTool({ name: "write_file", arguments: { filePath, content: "x" } })).isError);
+    for (let i = 0; i < 30; i++) await write(`src/new-${i}.txt`);
+    await row("src/new-29.txt").waitFor();
+    console.log(`   30 new files: ${looks.length} looks`);
+    assert.ok(looks.length <= 15 && looks.every((path) => path === "src"), String(looks));
+    // What is in a file that is shown, but not open, nobody sees; nor what is in a folder that is not open.
+    looks = [];
+    await write("src/new-3.txt");
+    await write("other/in-it.txt");
+    await write("src/last.txt");
+    await row("src/last.txt").waitFor();
+    assert.deepEqual(looks, ["src"]);
+    await agent.callTool({ name: "delete", arguments: { path: "src/last.txt" } });
+    await row("src/last.txt").waitFor({ state: "detached" });
+    assert.equal(await scene.page.locator(".tree").innerText().then((text) => text.includes("false")), false);
+    await agent.close();
+    await scene.end();
+  },
+
+  async "a file that the user had to allow is not read again by itself"() {
+    const scene = new Scene("sensitive");
+    writeFileSync(`${scene.folder}/.env`, "KEY=first\n");
+    await (await (await scene.serve()).browse()).connect("--permission-shell", "allow");
+    const agent = await scene.agent("robot");
+    await scene.go("/files");
+    const row = (path) => scene.page.locator(`.tree button[title="${path}"]`);
+    await row(".env").click();
+    await scene.click("Allow once");
+    await scene.see("KEY=first");
+    const tools = [];
+    scene.page.on("request", (request) => request.url().endsWith("/api/call") && tools.push(request.postDataJSON().name));
+    await agent.callTool({ name: "shell_execute", arguments: { command: "touch new.txt" } });
+    await row("new.txt").waitFor();
+    assert.deepEqual(tools, ["list_files"]);
+    assert.equal(await scene.page.locator(".question").count(), 0);
+    await agent.close();
+    await scene.end();
+  },
+
   async "lines that look like the head of a diff are lines"() {
     const scene = await all("heads");
     writeFileSync(`${scene.folder}/list.md`, "one\n-- two\nthree\n");

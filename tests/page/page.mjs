@@ -153,6 +153,17 @@ class Scene {
     await this.click("Run");
   }
 
+  // An agent with a key of its own.
+  async agent(name) {
+    await this.go("/agents");
+    await this.page.getByRole("textbox", { name: "Name" }).fill(name);
+    await this.click("Create key");
+    const key = (await this.page.locator("pre.result").textContent()).match(/gha_\w+/)[0];
+    const client = new Client({ name, version: "1" });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${this.url}/mcp`), { requestInit: { headers: { Authorization: `Bearer ${key}` } } }));
+    return client;
+  }
+
   async end() {
     assert.deepEqual(this.problems ?? [], []);
     // A tab that Chromium leaves for somewhere else at this moment may never be closed; its browser is killed after the case.
@@ -1112,12 +1123,7 @@ const measures = {
   async "the README's picture"() {
     const scene = await all("picture");
     writeFileSync(`${scene.folder}/src/cart.ts`, "import { Item } from \"./item\";\n\n/** The sum of a cart, in cents. */\nexport function total(items: Item[]): number {\n  let sum = 0;\n  for (const item of items) sum += item.price * item.count;\n  return sum;\n}\n");
-    await scene.go("/agents");
-    await scene.page.getByRole("textbox", { name: "Name" }).fill("claude");
-    await scene.click("Create key");
-    const key = (await scene.page.locator("pre.result").textContent()).match(/gha_\w+/)[0];
-    const client = new Client({ name: "claude", version: "1" });
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${scene.url}/mcp`), { requestInit: { headers: { Authorization: `Bearer ${key}` } } }));
+    const client = await scene.agent("claude");
     const call = (name, args) => client.callTool({ name, arguments: args }).catch((problem) => problem);
     await scene.go("/");
     await call("list_files", { dirPath: "src" });

@@ -32,6 +32,14 @@ export function keepingFocus(box, work) {
   if (after.length === before.length) after[before.indexOf(focused)].focus({ preventScroll: true });
 }
 
+// When no mouse button is held down: what moves under it takes the click.
+export async function released() {
+  if (!document.querySelector("main:active")) return;
+  await new Promise((resolve) => {
+    for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => setTimeout(resolve), { once: true });
+  });
+}
+
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);

@@ -85,10 +85,12 @@ function take(kind, value) {
       break;
     case "call": {
       const at = state.calls.findLastIndex((call) => call.id === value.id);
+      const hadEnded = at >= 0 && state.calls[at].outcome !== undefined;
       if (at >= 0) state.calls[at] = { ...state.calls[at], ...value };
       else state.calls.push(value);
       if (state.calls.length > KEPT_CALLS) state.calls.splice(0, state.calls.length - KEPT_CALLS);
       changed("calls");
+      if (value.outcome !== undefined && !hadEnded) changed({ ended: value });
       break;
     }
     case "progress": {

@@ -442,19 +442,21 @@ static int list_jobs(struct calls *calls, struct str id, struct err *err)
     return 0;
 }
 
+/* What they print is only for somebody who looks; what they have changed concerns more. */
 static void show_news(void *data)
 {
     const struct calls *calls = data;
+    bool is_followed = loop_now_ms(calls->config.loop) < calls->followed_until_ms;
 
-    shell_peek_news(calls->config.shell, calls, calls->config.job_output, calls->config.data);
+    (is_followed ? shell_peek_news : shell_peek_ends)(calls->config.shell, calls,
+                                                      calls->config.job_output, calls->config.data);
 }
 
 static void on_news(void *data)
 {
     struct calls *calls = data;
 
-    if (!calls->news.is_started && reports(calls) &&
-        loop_now_ms(calls->config.loop) < calls->followed_until_ms)
+    if (!calls->news.is_started && reports(calls))
         timer_start(&calls->news, NEWS_MS);
 }
 

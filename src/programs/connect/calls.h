@@ -74,7 +74,8 @@ struct calls_config {
     void (*progress)(void *data, struct str id, uint64_t done, uint64_t total, const char *what);
     /* And how it ended. */
     void (*ended)(void *data, const struct calls_ended *ended);
-    /* And what background commands print, for CALLS_FOLLOW_MS after they were listed. */
+    /* And what background commands print, for CALLS_FOLLOW_MS after they were listed; always their
+     * end. */
     void (*job_output)(void *data, const struct shell_piece *piece);
     void *data;
 };

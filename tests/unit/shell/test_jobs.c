@@ -415,6 +415,33 @@ static void a_job_that_makes_words_of_its_input_says_so(void **state)
     shell_drop(call);
 }
 
+static void note_piece(void *data, const struct shell_piece *piece)
+{
+    char *noted = data;
+    size_t len = strlen(noted);
+
+    snprintf(noted + len, BENCH_TEXT - len, "%s from %d: '%.*s' %s\n", piece->job, (int)piece->from,
+             STR_ARG(piece->text), piece->is_running ? "running" : "ended");
+}
+
+static void who_does_not_look_on_is_told_of_ends_alone(void **state)
+{
+    struct shellbench *bench = *state;
+    struct played *played = start_job(bench, "{\"command\":\"server\"}");
+    char noted[BENCH_TEXT] = "";
+
+    print(bench, played->output, STR("one two"));
+    shell_peek_ends(bench->shell, bench, note_piece, noted);
+    assert_string_equal(noted, "");
+    let_exit(bench, played, 0);
+    shell_peek_ends(bench->shell, state, note_piece, noted); /* another session */
+    assert_string_equal(noted, "");
+    shell_peek_ends(bench->shell, bench, note_piece, noted);
+    shell_peek_ends(bench->shell, bench, note_piece, noted);
+    shell_peek_news(bench->shell, bench, note_piece, noted);
+    assert_string_equal(noted, "job1 from 7: '' ended\n");
+}
+
 static void the_end_of_a_session_ends_its_jobs_and_no_others(void **state)
 {
     struct shellbench *bench = *state;
@@ -498,6 +525,7 @@ TEST_MAIN(shell_test(a_job_is_told_of_when_it_has_started),
           shell_test(a_named_signal_is_sent_alone),
           shell_test(jobs_of_other_sessions_are_not_there),
           shell_test(a_job_that_makes_words_of_its_input_says_so),
+          shell_test(who_does_not_look_on_is_told_of_ends_alone),
           shell_test(the_end_of_a_session_ends_its_jobs_and_no_others),
           shell_test(a_call_that_waits_can_be_cancelled),
           shell_test(jobs_have_a_ceiling_and_old_ones_make_room))

@@ -105,6 +105,14 @@ void shell_peek_news(struct shell *shell, const void *session, shell_piece_fn *t
     (void)data;
 }
 
+void shell_peek_ends(struct shell *shell, const void *session, shell_piece_fn *take, void *data)
+{
+    (void)shell;
+    (void)session;
+    (void)take;
+    (void)data;
+}
+
 void shell_watch_jobs(struct shell *shell, void (*on_news)(void *data), void *data)
 {
     (void)shell;
