@@ -28,7 +28,8 @@ function png(width, height) {
 class WaitingDaemon {
   static last = null; // a case that failed has not closed it
 
-  constructor() {
+  constructor(health = '{"status":"ok","connected":false}') {
+    this.health = health;
     WaitingDaemon.last?.close();
     WaitingDaemon.last = this;
     this.asked = [];
@@ -43,7 +44,7 @@ class WaitingDaemon {
       response.setHeader("Connection", "close");
       if (request.method === "OPTIONS") return response.writeHead(204).end();
       this.asked.push(request.url);
-      if (request.url === "/health") return response.end('{"status":"ok","connected":false}');
+      if (request.url === "/health") return response.end(this.health);
       let body = "";
       for await (const piece of request) body += piece;
       this.offered = JSON.parse(body);
@@ -185,6 +186,26 @@ export const details = ({ Scene, all, gatehouse, pictures, PATIENCE }) => ({
     await scene.page.reload();
     await scene.page.getByRole("button", { name: "Look for it on this computer" }).waitFor();
     assert.equal(daemon.asked.filter((path) => path === "/connect").length, 1);
+    daemon.close();
+    await scene.end();
+  },
+
+  async "a client of another make, which says no more than 200, is found too; one that is connected is left alone"() {
+    for (const health of ["OK", "", "null"]) {
+      const daemon = await new WaitingDaemon(health).open();
+      const scene = await (await new Scene("other").serve()).browse();
+      await scene.page.getByRole("heading", { name: "Connecting…" }).waitFor();
+      assert.equal(daemon.offered.url, scene.url);
+      daemon.release(200);
+      daemon.close();
+      await scene.end();
+    }
+    const daemon = await new WaitingDaemon('{"status":"ok","connected":true}').open();
+    const scene = await (await new Scene("taken").serve()).browse();
+    const looks = () => scene.page.waitForResponse(`http://127.0.0.1:${DAEMON_PORT}/health`);
+    await looks();
+    await looks();
+    assert.ok(daemon.asked.every((path) => path === "/health"), String(daemon.asked));
     daemon.close();
     await scene.end();
   },

@@ -204,7 +204,8 @@ export async function connectDaemon() {
   while (state.probing !== "off" && !state.status?.connected) {
     try {
       const health = await fetch(`${DAEMON}/health`);
-      if (health.ok && !(await health.json()).connected) {
+      // Ours says in JSON whether it is connected; others may answer with anything.
+      if (health.ok && !(await health.json().catch(() => null))?.connected) {
         state.probing = "connecting";
         changed("status");
         const link = await post("/rest/instance-ai/gateway/create-link");
