@@ -225,6 +225,26 @@ export const details = ({ Scene, all, gatehouse, pictures, PATIENCE }) => ({
     await scene.end();
   },
 
+  async "it waits for no click where the browser was allowed before, unless somebody has disconnected"() {
+    for (const known of ["loopback-network", "local-network-access"]) {
+      const daemon = await new WaitingDaemon().open();
+      const scene = await new Scene("granted").serve("127.0.0.2:0");
+      scene.init = `navigator.permissions.query = async ({ name }) => {
+        if (name !== ${JSON.stringify(known)}) throw new TypeError("unknown name");
+        return { state: "granted" };
+      };`;
+      await scene.browse();
+      await scene.page.getByRole("heading", { name: "Connecting…" }).waitFor();
+      daemon.release(403);
+      await scene.see("its user refused to connect");
+      await scene.page.reload();
+      await scene.page.getByRole("button", { name: "Look for it on this computer" }).waitFor();
+      assert.equal(daemon.asked.filter((path) => path === "/connect").length, 1);
+      daemon.close();
+      await scene.end();
+    }
+  },
+
   async "the copy button copies, and where that is not allowed it selects"() {
     const scene = await new Scene("copy").serve();
     await scene.browse({ permissions: ["clipboard-read", "clipboard-write"] });

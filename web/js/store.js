@@ -190,11 +190,19 @@ export function listen() {
 // ---- Finding a daemon on this computer that waits for a server ----
 
 // A page of this computer may look there at once. For any other, the browser asks its user first, so
-// it waits for a click; and after a "no" or a disconnect, too. The answer outlasts a reload.
+// it waits for a click, unless that was allowed before; and after a "no" or a disconnect, too. The
+// answer outlasts a reload.
 const WISH = "gatehouse-looks";
-const isLocal = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+let mayLook = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+// The newer name and the older one: browsers refuse those that they do not know.
+for (const name of mayLook ? [] : ["loopback-network", "local-network-access"])
+  navigator.permissions?.query({ name }).then((permission) => {
+    if (permission.state !== "granted") return;
+    mayLook = true;
+    changed("status");
+  }, () => {});
 export const wishToLook = (isOn) => localStorage.setItem(WISH, isOn ? "yes" : "no");
-export const looksByItself = () => (localStorage.getItem(WISH) ?? (isLocal ? "yes" : "no")) === "yes";
+export const looksByItself = () => (localStorage.getItem(WISH) ?? (mayLook ? "yes" : "no")) === "yes";
 
 export async function connectDaemon() {
   if (state.probing !== "off" || state.status?.connected) return;
