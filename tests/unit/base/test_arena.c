@@ -96,6 +96,7 @@ static void a_growing_block_counts_from_birth_and_dies_with_the_arena(void **sta
 
 static void zeroed_memory_is_zero_where_something_was(void **state)
 {
+    (void)state;
     for (size_t size = 1; size < 4096; size *= 3) {
         char *used = malloc(size);
         char *zeroed;
