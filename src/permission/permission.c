@@ -253,15 +253,13 @@ static bool is_within(const struct formed *path, struct str dir)
     return path->is_path && path->below.len >= dir.len && path_is_within(path->below, dir);
 }
 
-const char *permission_protection(const struct permission_moment *moment,
-                                  const struct permission_subject *subject)
+/* Apart, so that other decisions do not pay for its stack. */
+__attribute__((noinline)) static const char *find_protection(
+    const struct permission *permission, const struct permission_subject *subject)
 {
-    const struct permission *permission = moment->permission;
     __attribute__((uninitialized)) struct formed first;
     __attribute__((uninitialized)) struct formed second;
 
-    if (!is_file(subject) && subject->group != CATALOG_SHELL)
-        return NULL;
     /* Once for all directories: that is the greater part of the work. */
     if (is_file(subject)) {
         first.is_path = true; /* permission_subject() has formed it */
@@ -279,6 +277,15 @@ const char *permission_protection(const struct permission_moment *moment,
             return permission->protected_dirs[i];
     }
     return NULL;
+}
+
+const char *permission_protection(const struct permission_moment *moment,
+                                  const struct permission_subject *subject)
+{
+    if (moment->permission->protected_count == 0 ||
+        (!is_file(subject) && subject->group != CATALOG_SHELL))
+        return NULL;
+    return find_protection(moment->permission, subject);
 }
 
 static struct permission_finding find_denial(const struct permission_moment *moment,
@@ -631,19 +638,28 @@ bool permission_rests_on_all(const struct permission_moment *moment,
     return rule == NULL || str_eq(rule->pattern, STR("*"));
 }
 
+/* Apart, so that other decisions do not pay for its stack. */
+__attribute__((noinline)) static void ask_without_name(const struct permission_moment *moment,
+                                                       const struct permission_resource *resource,
+                                                       struct permission_decision *decision)
+{
+    __attribute__((uninitialized)) struct permission_subject subject;
+
+    if (!permission_rests_on_all(moment, resource, decision))
+        return;
+    if (permission_subject(resource, &subject) && permission_in_session(moment, &subject))
+        decide_by(decision, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE, NULL);
+    else
+        decide_by(decision, PERMISSION_ASK, PERMISSION_BY_MODE, NULL);
+}
+
 void permission_judge(const struct permission_moment *moment,
                       const struct permission_resource *resource,
                       struct permission_decision *out_decision)
 {
-    __attribute__((uninitialized)) struct permission_subject subject;
-
     judge(moment, resource, out_decision);
-    if (!resource->needs_name || !permission_rests_on_all(moment, resource, out_decision))
-        return;
-    if (permission_subject(resource, &subject) && permission_in_session(moment, &subject))
-        decide_by(out_decision, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE, NULL);
-    else
-        decide_by(out_decision, PERMISSION_ASK, PERMISSION_BY_MODE, NULL);
+    if (resource->needs_name)
+        ask_without_name(moment, resource, out_decision);
 }
 
 enum permission_mode permission_decide_all(struct permission *permission,
