@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/redactkeys.h"
 #include "browser/browsertools_internal.h"
+#include "browser/firsthalf.h"
 #include "browser/jsonf.h"
-#include "browser/upload.h"
 
 enum {
     ARENA_BYTES = 8 << 20,
@@ -18,7 +18,13 @@ enum {
 
 static void free_call(void *data)
 {
-    free(data);
+    struct browser_call *call = data;
+
+    if (call->opening.next != NULL)
+        list_remove(&call->opening);
+    free(call->to_file);
+    free(call->to_url);
+    free(call);
 }
 
 static bool has_staging(const struct browser_tools_config *config)
@@ -221,6 +227,8 @@ static int write_call(const struct browser_call *call, struct buf *out)
 
     if (r == 0 && has_staging(config))
         r = jsonf(out, "\"staging\":%z,", config->staging_dir);
+    if (r == 0 && call->to_url != NULL)
+        r = jsonf(out, "\"file\":%z,", call->to_url);
     if (r == 0 && call->tool->id == TOOL_BROWSER_UPLOAD) {
         r = buf_append_str(out, STR("\"files\":"));
         if (r == 0)
@@ -246,6 +254,9 @@ static uint64_t start(void *data, const struct provider_events *events)
     int r;
 
     call->events = *events;
+    call->tools->last_number = call->number;
+    if (call->to_file != NULL)
+        list_append(&call->tools->opening, &call->opening);
     call->intent =
         (struct authority_note){.outcome = AUTHORITY_INTENT, .policy_source = events->decision};
     r = browser_call_note(call, events->decision, &call->intent);
@@ -352,7 +363,8 @@ int browser_tools_new(const struct browser_tools_config *config, struct browser_
                       struct err *err)
 {
     struct browser_tools *tools = calloc(1, sizeof(*tools));
-    const struct browser_client_events events = {.may_go = browser_tools_may_go, .data = tools};
+    const struct browser_client_events events = {
+        .may_go = browser_tools_may_go, .want_file = browser_tools_want_file, .data = tools};
     int r;
 
     if (tools == NULL)
@@ -361,6 +373,9 @@ int browser_tools_new(const struct browser_tools_config *config, struct browser_
     tools->defaults = read_default(config->default_browser);
     tools->arena = (struct arena)ARENA_INIT(ARENA_BYTES);
     list_init(&tools->posts);
+    list_init(&tools->opening);
+    list_init(&tools->wanted_files);
+    loop_task_init(&tools->next_page_file, browser_tools_next_file, tools);
     r = compile_schemas(tools, err);
     if (r == 0)
         r = browser_secrets_new(&tools->secrets);
@@ -381,6 +396,8 @@ void browser_tools_free(struct browser_tools *tools)
     if (tools == NULL)
         return;
     browser_client_detach(tools->config.client);
+    browser_tools_use_files(tools, NULL, NULL);
+    loop_task_cancel(&tools->next_page_file);
     browser_tools_drop_posts(tools);
     browser_secrets_free(tools->secrets);
     browser_redacted_free(tools->redacted);

@@ -4,7 +4,7 @@
 #define BROWSER_BROWSERTOOLS_H
 
 #include "browser/client.h"
-#include "call/provider.h"
+#include "call/executor.h"
 #include "gatehouse/authority.h"
 #include "permission/rules/keeper.h"
 #include "protocol/toolresult.h"
@@ -39,6 +39,13 @@ struct browser_tools_config {
 
 int browser_tools_new(const struct browser_tools_config *config, struct browser_tools **out_tools,
                       struct err *err);
+/*
+ * Lets pages of file: addresses show what this executor reads; until then, or with NULL, there are
+ * none. `first_dir` is where relative addresses begin, and must outlive it. Call it with NULL
+ * before the executor ends. Does nothing without tools.
+ */
+void browser_tools_use_files(struct browser_tools *tools, struct executor *files,
+                             const char *first_dir);
 /* Before the loop is freed. */
 void browser_tools_free(struct browser_tools *tools);
 

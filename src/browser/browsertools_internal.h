@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internal to the tools for web pages: browsertools.c is the provider, reach.c says which hosts a
- * call reaches and whether it may, describe.c puts calls into words, credentials.c has the secrets.
+ * call reaches and whether it may, pagefiles.c reads the files of file: pages, describe.c puts
+ * calls into words, credentials.c has the secrets.
  */
 #ifndef BROWSER_BROWSERTOOLS_INTERNAL_H
 #define BROWSER_BROWSERTOOLS_INTERNAL_H
@@ -39,6 +40,15 @@ struct browser_tools {
     struct browser_secrets *secrets;
     struct browser_redacted *redacted; /* NULL: no secret can be captured */
     struct list posts;                 /* calls that wait for the server */
+    struct list opening;               /* calls that run and open a file */
+    uint64_t last_number;              /* of the call that began last, in the audit log */
+    /* What pages of files are made of: */
+    struct executor *files; /* NULL: there are no files */
+    const char *first_dir;  /* where relative addresses begin */
+    struct list wanted_files;
+    size_t page_files;
+    size_t page_files_at_work;
+    struct loop_task next_page_file;
 };
 
 struct browser_call {
@@ -49,6 +59,9 @@ struct browser_call {
     char page[BROWSER_PAGE_ID_BYTES];   /* or empty */
     char page_host[BROWSER_HOST_BYTES]; /* where it is; empty: nowhere */
     char to_host[BROWSER_HOST_BYTES];   /* where the call leads; empty: nowhere */
+    char *to_file;                      /* that the call opens, absolute; or NULL */
+    char *to_url;                       /* the same as an address */
+    struct list opening;                /* while it runs, if it opens a file */
     bool is_anywhere;                   /* it can reach any host */
     bool is_users_page;                 /* a tab of the user, in his own browser */
     bool is_local;                      /* it connects to the user's own browser */
@@ -78,6 +91,13 @@ int browser_tools_write_own(const struct browser_tools_config *config, struct bu
 /* Whether a page may go to a host by itself. */
 bool browser_tools_may_go(void *data, struct str host, uint16_t port, bool is_agreed,
                           bool *out_is_named);
+
+/* ---- pagefiles.c ---- */
+
+bool browser_tools_have_files(const struct browser_tools *tools);
+/* The browser stopped at a request for a file, and gets an answer for `check`. */
+void browser_tools_want_file(void *data, int64_t check, struct str url);
+void browser_tools_next_file(void *data);
 
 /* ---- describe.c ---- */
 

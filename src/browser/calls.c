@@ -516,8 +516,7 @@ int host_take_message(struct host *host, struct str text)
     if (r == 0 && json_get_int(parsed.message, STR("call"), &id))
         begin_call(host, &parsed, id);
     else if (r == 0 && json_get_int(parsed.message, STR("verdict"), &id))
-        host_take_verdict(host, id, flag_of(parsed.message, "allowed"),
-                          flag_of(parsed.message, "named"));
+        host_take_verdict(host, id, parsed.message);
     else if (r == 0 && json_get_int(parsed.message, STR("cancel"), &id))
         cancel_call(host, id);
     arena_done(&parsed.arena);

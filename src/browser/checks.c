@@ -10,21 +10,47 @@
 #include "browser/relay.h"
 #include "browser/url.h"
 
-static void answer_request(struct host *host, const char *session, const char *request,
+enum { FILE_CHECK_BYTES = 64 << 10 };
+
+static void answer_request(struct host *host, struct str session, struct str request,
                            bool is_allowed)
 {
     if (is_allowed)
-        tell_browser(host, str_from(session), "Fetch.continueRequest", "{\"requestId\":%z}",
-                     request);
+        tell_browser(host, session, "Fetch.continueRequest", "{\"requestId\":%s}", request);
     else
-        tell_browser(host, str_from(session), "Fetch.failRequest",
-                     "{\"requestId\":%z,\"errorReason\":\"BlockedByClient\"}", request);
+        tell_browser(host, session, "Fetch.failRequest",
+                     "{\"requestId\":%s,\"errorReason\":\"BlockedByClient\"}", request);
 }
 
 static void refuse_page(struct page *page, struct str host)
 {
     COPY(page->blocked, host);
+    page->no_file[0] = '\0';
     page->blocks++;
+}
+
+static void refuse_file(struct page *page, struct str why)
+{
+    refuse_page(page, STR("a file"));
+    COPY(page->no_file, why);
+}
+
+/* Of a stopped request; NULL: it stays stopped. */
+static struct check *add_check(struct host *host, struct page *page, struct str session,
+                               const struct json_value *params)
+{
+    struct check *check = calloc(1, sizeof(*check));
+
+    if (check == NULL)
+        return NULL;
+    check->id = ++host->last_check;
+    COPY(check->session, session);
+    COPY(check->request, text_of(params, "requestId"));
+    check->page = page;
+    if (page != NULL)
+        page->refs++;
+    list_append(&host->checks, &check->node);
+    return check;
 }
 
 /* Asks the front end, which knows the rules. */
@@ -33,22 +59,84 @@ static void ask_front(struct host *host, struct page *page, struct str session,
                       bool is_agreed)
 {
     cleanup_buf struct buf text = BUF_INIT(4096);
-    struct check *check = calloc(1, sizeof(*check));
+    struct check *check = add_check(host, page, session, params);
 
     if (check == NULL)
-        return; /* it stays stopped */
-    check->id = ++host->last_check;
-    COPY(check->session, session);
-    COPY(check->request, text_of(params, "requestId"));
+        return;
     COPY(check->host, url->host);
-    check->page = page;
-    if (page != NULL)
-        page->refs++;
-    list_append(&host->checks, &check->node);
     if (jsonf(&text, "{\"check\":%d,\"host\":%s,\"port\":%d,\"agreed\":%b}", check->id, url->host,
               (int64_t)url->port, is_agreed) == 0)
         (void)host_send(host, buf_view(&text));
 }
+
+/* ---- files ---- */
+
+static bool is_file(const char *text)
+{
+    struct browser_url url;
+
+    return browser_url_parse(str_from(text), &url) && url.scheme == BROWSER_FILE;
+}
+
+/*
+ * What a page of a file shows or runs may come from files, as in any browser; what its scripts read
+ * may not. A page of the web has none.
+ */
+static bool may_have_files(const struct page *page, struct str type)
+{
+    static const struct str types[] = {STR_LITERAL("Document"), STR_LITERAL("Stylesheet"),
+                                       STR_LITERAL("Script"),   STR_LITERAL("Image"),
+                                       STR_LITERAL("Media"),    STR_LITERAL("Font"),
+                                       STR_LITERAL("TextTrack")};
+
+    for (size_t i = 0; i < array_size(types); i++)
+        if (str_eq(type, types[i])) /* the page's arrival may be told later than its requests */
+            return is_file(page->url) || is_file(page->going_to);
+    return false;
+}
+
+/* The front end has the file read. A document of the main frame needs no page before. */
+static void want_file(struct host *host, struct page *page, struct str session,
+                      const struct json_value *params, bool is_going)
+{
+    cleanup_buf struct buf text = BUF_INIT(FILE_CHECK_BYTES);
+    struct check *check;
+
+    if (host->link == NULL || host->link->is_local) {
+        if (is_going)
+            refuse_file(page, STR("files are shown in a browser that browser_connect starts, not "
+                                  "in the user's own"));
+        answer_request(host, session, text_of(params, "requestId"), false);
+        return;
+    }
+    if (!is_going && !may_have_files(page, text_of(params, "resourceType"))) {
+        answer_request(host, session, text_of(params, "requestId"), false);
+        return;
+    }
+    check = add_check(host, is_going ? page : NULL, session, params);
+    if (check != NULL && jsonf(&text, "{\"check\":%d,\"file\":%s}", check->id,
+                               text_of(json_get(params, STR("request")), "url")) == 0)
+        (void)host_send(host, buf_view(&text));
+}
+
+static void take_file(struct host *host, const struct check *check,
+                      const struct json_value *message)
+{
+    if (host->link == NULL)
+        return;
+    if (flag_of(message, "allowed")) {
+        tell_browser(host, str_from(check->session), "Fetch.fulfillRequest",
+                     "{\"requestId\":%z,\"responseCode\":200,\"responseHeaders\":[{\"name\":"
+                     "\"Content-Type\",\"value\":%s}],\"body\":%s}",
+                     check->request, text_of(message, "type"), text_of(message, "data"));
+        return;
+    }
+    if (check->page != NULL)
+        refuse_file(check->page, text_of(message, "why"));
+    answer_request(host, str_from(check->session), str_from(check->request), false);
+}
+
+/* ---- verdicts ---- */
 
 static void drop_check(struct check *check)
 {
@@ -63,19 +151,31 @@ void host_drop_checks(struct host *host)
         drop_check(list_entry(node, struct check, node));
 }
 
-void host_take_verdict(struct host *host, int64_t id, bool is_allowed, bool is_named)
+static void take_host(struct host *host, const struct check *check,
+                      const struct json_value *message)
+{
+    bool is_allowed = flag_of(message, "allowed");
+    struct str name = str_from(check->host);
+
+    if (!is_allowed && check->page != NULL)
+        refuse_page(check->page, name);
+    else if (check->page != NULL)
+        COPY(check->page->named, flag_of(message, "named") ? name : STR_EMPTY);
+    if (host->link != NULL)
+        answer_request(host, str_from(check->session), str_from(check->request), is_allowed);
+}
+
+void host_take_verdict(struct host *host, int64_t id, const struct json_value *message)
 {
     list_each_safe (node, &host->checks) {
         struct check *check = list_entry(node, struct check, node);
 
         if (check->id != id)
             continue;
-        if (!is_allowed && check->page != NULL)
-            refuse_page(check->page, str_from(check->host));
-        else if (check->page != NULL)
-            COPY(check->page->named, is_named ? str_from(check->host) : STR_EMPTY);
-        if (host->link != NULL)
-            answer_request(host, check->session, check->request, is_allowed);
+        if (check->host[0] != '\0')
+            take_host(host, check, message);
+        else
+            take_file(host, check, message);
         drop_check(check);
     }
     monitor_tell(&host->monitor);
@@ -93,28 +193,28 @@ void host_on_paused(struct host *host, struct page *page, struct str session,
     bool is_going = str_eq(text_of(params, "resourceType"), STR("Document")) &&
                     page_is_main(page, text_of(params, "frameId"));
     bool is_agreed;
-    char id[ID_BYTES];
-    char session_id[ID_BYTES];
 
-    COPY(id, request);
-    COPY(session_id, session);
     if (is_going)
         COPY(page->going_to, text_of(json_get(params, STR("request")), "url"));
     if (!browser_url_parse(text_of(json_get(params, STR("request")), "url"), &url) ||
         url.scheme == BROWSER_OTHER || relay_is_at(host, url.host, url.port)) {
         if (is_going)
             refuse_page(page, STR("an address that is not of the web"));
-        answer_request(host, session_id, id, false);
+        answer_request(host, session, request, false);
+        return;
+    }
+    if (url.scheme == BROWSER_FILE) {
+        want_file(host, page, session, params, is_going);
         return;
     }
     if (url.scheme == BROWSER_BLANK) {
-        answer_request(host, session_id, id, true);
+        answer_request(host, session, request, true);
         return;
     }
     is_agreed = is_going && (str_eq_c(url.host, page->agreed) || str_eq(url.host, page_host(page)));
     /* The front end knows the rules, and what Gatehouse itself is. */
     if (!is_going && !hostrange_is_private(url.host))
-        answer_request(host, session_id, id, true);
+        answer_request(host, session, request, true);
     else
         ask_front(host, is_going ? page : NULL, session, params, &url, is_agreed);
 }

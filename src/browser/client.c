@@ -163,6 +163,19 @@ static void break_down(struct browser_client *client)
     loop_defer(client->loop, &client->fail);
 }
 
+void browser_client_give_file(struct browser_client *client, int64_t id,
+                              const struct browser_client_file *file)
+{
+    cleanup_buf struct buf text = BUF_INIT(MESSAGE_BYTES);
+    int r = file->is_allowed
+                ? jsonf(&text, "{\"verdict\":%d,\"allowed\":true,\"type\":%s,\"data\":%s}", id,
+                        file->type, file->data)
+                : jsonf(&text, "{\"verdict\":%d,\"allowed\":false,\"why\":%s}", id, file->why);
+
+    if (r == 0)
+        (void)send_message(client, buf_view(&text));
+}
+
 static void answer_check(struct browser_client *client, int64_t id,
                          const struct json_value *message)
 {
@@ -173,6 +186,10 @@ static void answer_check(struct browser_client *client, int64_t id,
     bool is_allowed;
     bool is_named;
 
+    if (json_get_str(message, STR("file"), &host)) {
+        client->events.want_file(client->events.data, id, host);
+        return;
+    }
     (void)json_get_str(message, STR("host"), &host);
     (void)json_get_int(message, STR("port"), &port);
     (void)json_get_bool(message, STR("agreed"), &is_agreed);

@@ -43,6 +43,8 @@ struct browser_client_events {
      * is a rule that names the host, so it may be on a private network.
      */
     bool (*may_go)(void *data, struct str host, uint16_t port, bool is_agreed, bool *out_is_named);
+    /* A page wants a file; browser_client_give_file() follows with the same `check`, or nothing. */
+    void (*want_file)(void *data, int64_t check, struct str url);
     void *data;
 };
 
@@ -64,6 +66,16 @@ int browser_client_call(struct browser_client *client, struct str members, bool 
                         browser_client_done_fn *done, void *data, uint64_t *out_id,
                         struct err *err);
 void browser_client_cancel(struct browser_client *client, uint64_t id);
+
+struct browser_client_file {
+    bool is_allowed;
+    struct str type; /* for Content-Type */
+    struct str data; /* base64 */
+    struct str why;  /* it is not allowed */
+};
+
+void browser_client_give_file(struct browser_client *client, int64_t check,
+                              const struct browser_client_file *file);
 
 struct browser_client_page {
     char id[BROWSER_PAGE_ID_BYTES];

@@ -66,9 +66,14 @@ static const char *verb_of(const struct browser_call *call)
 
 static void say_action(const struct browser_call *call, char out_words[WORDS_BYTES])
 {
-    const char *where = call->to_host[0] != '\0' ? call->to_host : call->page_host;
+    const char *where = call->to_file != NULL      ? call->to_file
+                        : call->to_host[0] != '\0' ? call->to_host
+                                                   : call->page_host;
 
-    snprintf(out_words, WORDS_BYTES, "%s%s%s", verb_of(call), where[0] != '\0' ? " on " : "",
+    snprintf(out_words, WORDS_BYTES, "%s%s%s", verb_of(call),
+             call->to_file != NULL ? " of the file "
+             : where[0] != '\0'    ? " on "
+                                   : "",
              where);
 }
 

@@ -27,6 +27,7 @@ enum {
     TITLE_BYTES = 256,
     NAME_BYTES = 256,
     HOST_BYTES = 256,
+    NO_FILE_BYTES = 400,
     MAX_PAGES = 64,
     MAX_FRAMES = 1024,
     MAX_CALLS = 64,
@@ -157,10 +158,11 @@ struct page {
     bool is_going;   /* a navigation of the main frame was begun and has not ended */
     uint64_t goings; /* how many were begun */
     uint64_t commits;
-    int status;               /* of the document; 0: none */
-    char failure[128];        /* of the last navigation; or empty */
-    char blocked[HOST_BYTES]; /* host that the last navigation was refused for; or empty */
-    char going_to[URL_BYTES]; /* address of the last navigation that was asked about */
+    int status;                  /* of the document; 0: none */
+    char failure[128];           /* of the last navigation; or empty */
+    char blocked[HOST_BYTES];    /* host that the last navigation was refused for; or empty */
+    char no_file[NO_FILE_BYTES]; /* it was for a file: why there is none; or empty */
+    char going_to[URL_BYTES];    /* address of the last navigation that was asked about */
     uint64_t blocks;
     int64_t documents; /* numbers that were given */
     struct list frames;
@@ -182,14 +184,14 @@ struct page {
     char inside[HOST_BYTES]; /* whose documents came from a private address last; or empty */
 };
 
-/* A question to the front end, whether a page may go to a host. */
+/* A question to the front end: whether a page may go to a host, or what a file contains. */
 struct check {
     struct list node;
     int64_t id;
     char session[ID_BYTES];
     char request[ID_BYTES];
-    char host[HOST_BYTES];
-    struct page *page; /* a reference; NULL: not the main frame */
+    char host[HOST_BYTES]; /* empty: it is about a file */
+    struct page *page;     /* a reference; NULL: not the main frame */
 };
 
 struct host {
@@ -321,8 +323,8 @@ void host_on_answer(void *data, struct str session, const char *method, const ch
 /* A request of the page has stopped: lets it go on or fail, or asks the front end. */
 void host_on_paused(struct host *host, struct page *page, struct str session,
                     const struct json_value *params);
-/* The front end has answered. `is_named`: by a rule that names the host. */
-void host_take_verdict(struct host *host, int64_t id, bool is_allowed, bool is_named);
+/* The front end has answered. */
+void host_take_verdict(struct host *host, int64_t id, const struct json_value *message);
 /*
  * An answer comes: false if it is from a private address that its host must not lead to. If it is a
  * document, the page is given up.

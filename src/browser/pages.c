@@ -237,12 +237,13 @@ struct page *new_page(struct host *host, struct str target)
 /*
  * Nothing of the target runs before its requests are intercepted: it waits for the last command of
  * finish_set_up(), which is not sent if this one fails. Requests for documents stop at Fetch, those
- * for private networks too.
+ * for files and private networks too.
  */
 void set_up_target(struct host *host, struct str session)
 {
     static const char patterns[] =
         "{\"patterns\":[{\"urlPattern\":\"*\",\"resourceType\":\"Document\"},"
+        "{\"urlPattern\":\"file:*\"},"
         "{\"urlPattern\":\"*://localhost*\"},{\"urlPattern\":\"*localhost/*\"},"
         "{\"urlPattern\":\"*localhost:*\"},{\"urlPattern\":\"*://127.*\"},"
         "{\"urlPattern\":\"*://0.*\"},{\"urlPattern\":\"*://10.*\"},"

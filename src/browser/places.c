@@ -467,9 +467,24 @@ static bool is_a_new_page_nowhere(const struct browser_task *call)
     return false;
 }
 
-#define BLOCKED_PATTERN                                                                            \
-    "{\"host\":%z,\"url\":%z,\"hint\":\"Going there needs permission: call browser_navigate with " \
-    "the address\"}"
+/* Where the page was kept from going. */
+static int append_blocked(struct buf *out, const struct page *page)
+{
+    if (page->no_file[0] != '\0')
+        return jsonf(out, "{\"url\":%z,\"error\":%z}", page->going_to, page->no_file);
+    return jsonf(out,
+                 "{\"host\":%z,\"url\":%z,\"hint\":\"Going there needs permission: call "
+                 "browser_navigate with the address\"}",
+                 page->blocked, page->going_to);
+}
+
+static int add_blocked(struct browser_task *call)
+{
+    cleanup_buf struct buf blocked = BUF_INIT(8 * URL_BYTES);
+    int r = append_blocked(&blocked, call->page);
+
+    return r == 0 ? result_add(call, "blocked", "%r", buf_view(&blocked)) : r;
+}
 
 static int add_new_pages(struct browser_task *call)
 {
@@ -488,7 +503,9 @@ static int add_new_pages(struct browser_task *call)
         r = jsonf(&list, "%r{\"id\":%z,\"title\":%z,\"url\":%z",
                   list.len > 0 ? STR(",") : STR_EMPTY, page->id, page->title, page->url);
         if (r == 0 && page->blocks > 0)
-            r = jsonf(&list, ",\"blocked\":" BLOCKED_PATTERN, page->blocked, page->going_to);
+            r = buf_append_str(&list, STR(",\"blocked\":"));
+        if (r == 0 && page->blocks > 0)
+            r = append_blocked(&list, page);
         if (r == 0)
             r = buf_append_char(&list, '}');
     }
@@ -526,7 +543,7 @@ int add_outcome(struct browser_task *call, const struct mark *mark, bool is_navi
     if (page->is_closed)
         return add_new_pages(call);
     if (page->blocks != mark->blocks)
-        r = result_add(call, "blocked", BLOCKED_PATTERN, page->blocked, page->going_to);
+        r = add_blocked(call);
     /* A click on a link leads away, too. */
     if (r == 0 && (is_navigation || page->commits != mark->commits))
         r = add_title(call, err);

@@ -3,14 +3,17 @@
 #include "browser/browsertools_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/hostrange.h"
+#include "browser/fileurl.h"
 #include "browser/url.h"
 
 enum {
     MAX_HOSTS = 2,
+    FILE_URL_BYTES = 64 << 10,
     DAEMON_PORT = 7655, /* where `gatehouse connect` listens unless told otherwise */
 };
 
@@ -104,6 +107,32 @@ static bool lacks_protocol(struct str text)
     return colon + 1 < text.len && text.ptr[colon + 1] >= '0' && text.ptr[colon + 1] <= '9';
 }
 
+/* The first half of the call reads it, or the call is refused. */
+static int take_file(struct browser_call *call, struct str text, struct err *err)
+{
+    const struct browser_tools *tools = call->tools;
+    cleanup_buf struct buf url = BUF_INIT(FILE_URL_BYTES);
+    char path[PATH_MAX];
+    int r;
+
+    if (!browser_tools_have_files(tools))
+        return err_set_field(err, ERR_DENIED_BY_POLICY, "url",
+                             "url: there are no files here; open http and https addresses");
+    r = fileurl_path(text, path, err);
+    if (r < 0)
+        return r;
+    r = fileurl_append(&url, str_from(tools->first_dir), str_from(path), text);
+    if (r == 0)
+        r = buf_append_char(&url, '\0');
+    if (r == 0)
+        r = fileurl_path(str_from(url.data), path, err);
+    if (r < 0)
+        return err_set_plain(err, r);
+    call->to_file = strdup(path);
+    call->to_url = strndup(url.data, url.len);
+    return call->to_file != NULL && call->to_url != NULL ? 0 : err_set_plain(err, ERR_NO_MEMORY);
+}
+
 static int take_url(struct browser_call *call, struct str text, struct err *err)
 {
     struct browser_url url;
@@ -111,15 +140,19 @@ static int take_url(struct browser_call *call, struct str text, struct err *err)
     if (!browser_url_parse(text, &url))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "url",
                              "url: '%.100s' is not a plain address", text.ptr);
+    if (url.scheme == BROWSER_FILE)
+        return take_file(call, text, err);
+    if (url.scheme == BROWSER_OTHER && text.ptr[0] == '/')
+        return err_set_field(err, ERR_INVALID_ARGUMENT, "url",
+                             "url: to open a file, begin it with file://, as in file://%.*s",
+                             str_print_length(str_slice(text, 0, 100)), text.ptr);
     if (url.scheme == BROWSER_OTHER && lacks_protocol(text))
         return err_set_field(err, ERR_INVALID_ARGUMENT, "url",
                              "url: begin it with http:// or https://, as in https://%.*s",
                              str_print_length(str_slice(text, 0, 100)), text.ptr);
     if (url.scheme == BROWSER_OTHER)
-        return err_set_field(
-            err, ERR_DENIED_BY_POLICY, "url",
-            "url: only http and https addresses are opened; for files use the file "
-            "tools");
+        return err_set_field(err, ERR_DENIED_BY_POLICY, "url",
+                             "url: only http, https and file addresses are opened");
     if (url.scheme == BROWSER_BLANK) {
         call->is_anywhere = text.len > 5 && str_eq_nocase(str_slice(text, 0, 5), STR("data:"));
         return 0;

@@ -235,11 +235,19 @@ int tool_disconnect(struct browser_task *call, struct err *err)
 
 static int go_to(struct browser_task *call, struct str url, struct err *err);
 
+/* What the call names, or the whole address of a file. */
+static struct str address_of(const struct browser_task *call)
+{
+    struct str file = text_of(call->message, "file");
+
+    return file.len > 0 ? file : text_of(call->arguments, "url");
+}
+
 int tool_tab_open(struct browser_task *call, struct err *err)
 {
     cleanup_cdp_answer struct cdp_answer answer = CDP_ANSWER_INIT;
     struct host *host = call->host;
-    struct str url = text_of(call->arguments, "url");
+    struct str url = address_of(call);
     int64_t deadline_ms = monitor_now_ms() + START_MS;
     struct mark mark = {0};
     struct str target;
@@ -319,6 +327,8 @@ int tool_tab_close(struct browser_task *call, struct err *err)
 
 static int say_blocked(const struct browser_task *call, struct err *err)
 {
+    if (call->page->no_file[0] != '\0')
+        return err_set(err, ERR_TOOL_FAILED, "The file cannot be shown: %s", call->page->no_file);
     return err_set(err, ERR_TOOL_FAILED,
                    "The page was not allowed to go to %s\nCall browser_navigate with that address, "
                    "which asks for permission",
@@ -377,7 +387,7 @@ int tool_navigate(struct browser_task *call, struct err *err)
     int r;
 
     mark_now(call->page, &mark);
-    r = go_to(call, text_of(call->arguments, "url"), err);
+    r = go_to(call, address_of(call), err);
     return r == 0 ? add_outcome(call, &mark, true, err) : r;
 }
 

@@ -52,6 +52,11 @@ static bool parse_web(struct str rest, struct browser_url *url)
     return cut_port(&url->host, &url->port) && url->host.len > 0;
 }
 
+static bool is_of(struct str text, struct str scheme)
+{
+    return text.len >= scheme.len && str_eq_nocase(str_slice(text, 0, scheme.len), scheme);
+}
+
 bool browser_url_parse(struct str text, struct browser_url *out_url)
 {
     static const struct {
@@ -63,18 +68,23 @@ bool browser_url_parse(struct str text, struct browser_url *out_url)
                 {STR_LITERAL("wss://"), HTTPS_PORT}};
     struct browser_url url = {.scheme = BROWSER_OTHER, .host = STR_EMPTY};
 
-    if (text.len >= 5 && str_eq_nocase(str_slice(text, 0, 5), STR("blob:")))
-        text = str_slice(text, 5, text.len);
-    if ((text.len >= 6 && str_eq_nocase(str_slice(text, 0, 6), STR("about:"))) ||
-        (text.len >= 5 && str_eq_nocase(str_slice(text, 0, 5), STR("data:"))) || text.len == 0) {
+    if (is_of(text, STR("blob:")))
+        text = is_of(str_slice(text, 5, text.len), STR("file:")) ? STR_EMPTY
+                                                                 : str_slice(text, 5, text.len);
+    if (is_of(text, STR("about:")) || is_of(text, STR("data:")) || text.len == 0) {
         url.scheme = BROWSER_BLANK;
+        *out_url = url;
+        return true;
+    }
+    if (is_of(text, STR("file:"))) {
+        url.scheme = BROWSER_FILE;
         *out_url = url;
         return true;
     }
     for (size_t i = 0; i < array_size(webs); i++) {
         struct str prefix = webs[i].prefix;
 
-        if (!str_eq_nocase(str_slice(text, 0, prefix.len), prefix))
+        if (!is_of(text, prefix))
             continue;
         url.scheme = BROWSER_WEB;
         url.port = webs[i].port;

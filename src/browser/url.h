@@ -11,7 +11,8 @@
 enum browser_scheme {
     BROWSER_WEB,   /* http, https, ws, wss */
     BROWSER_BLANK, /* about:, and what the page itself made: data:, blob: of no host */
-    BROWSER_OTHER, /* file:, chrome:, … */
+    BROWSER_FILE,  /* file: */
+    BROWSER_OTHER, /* chrome:, … */
 };
 
 struct browser_url {

@@ -5,9 +5,11 @@
  *
  *     front end                                      gatehouse-browser
  *     {"call": N, "tool", "arguments", "page",       {"done": N, "isError", "result", "image"}
- *      "host", "agreed", "browser", "own", …}
+ *      "host", "agreed", "file", "own", …}
  *     {"cancel": N}                                  {"pages": [{"id", "url", "title", "active"}]}
- *     {"verdict": N, "allowed", "named"}             {"check": N, "host"}
+ *     {"verdict": N, "allowed", "named"}             {"check": N, "host", "port", "agreed"}
+ *     {"verdict": N, "allowed", "type", "data",      {"check": N, "file"}
+ *      "why"}
  */
 #ifndef BROWSER_WIRE_H
 #define BROWSER_WIRE_H

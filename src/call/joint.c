@@ -109,7 +109,7 @@ static int make_first_input(const struct joint *joint, const struct call_input *
         call_input_unref(input);
         return r;
     }
-    input->tool = joint->config.first_tool(whole->tool);
+    input->tool = joint->config.first_tool(whole->tool, whole->arguments);
     input->number = whole->number;
     input->client = whole->client;
     *out_input = input;
@@ -120,10 +120,14 @@ static int prepare(struct executor *executor, const struct work_request *request
                    struct work **out_work, struct err *err)
 {
     const struct joint *joint = joint_of(executor);
+    struct executor *second = joint->config.second;
     struct call_input *input = NULL;
     struct joint_work *whole;
-    int r = make_first_input(joint, request->input, &input);
+    int r;
 
+    if (joint->config.first_tool(request->input->tool, request->input->arguments) == NULL)
+        return second->ops->prepare(second, request, out_work, err);
+    r = make_first_input(joint, request->input, &input);
     if (r < 0)
         return err_set_plain(err, r);
     whole = calloc(1, sizeof(*whole));
@@ -297,7 +301,7 @@ static void drop(struct work *work)
 static bool has(const struct executor *executor, const struct catalog_tool *tool)
 {
     const struct joint_config *config = &joint_of(executor)->config;
-    const struct catalog_tool *first = config->first_tool(tool);
+    const struct catalog_tool *first = config->first_tool(tool, NULL);
 
     return first != NULL && config->first->ops->has(config->first, first) &&
            config->second->ops->has(config->second, tool);

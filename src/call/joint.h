@@ -13,8 +13,12 @@
 struct joint_config {
     struct executor *first;
     struct executor *second; /* runs the tool that was called; may be the same one */
-    /* The tool of the first half; NULL: the call has only one half, and is not for us. */
-    const struct catalog_tool *(*first_tool)(const struct catalog_tool *tool);
+    /*
+     * The tool of the first half; NULL: the call has only one half. Without arguments: the tool
+     * that a first half would have; NULL: such a call never has one.
+     */
+    const struct catalog_tool *(*first_tool)(const struct catalog_tool *tool,
+                                             const struct json_value *arguments);
     /* Writes its arguments, a JSON object. */
     int (*write_arguments)(const struct json_value *arguments, uint64_t number, struct buf *out);
 };

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "authority/names/fileuri.h"
 #include "authority/names/path.h"
 #include "base/arena.h"
-#include "files/fileuri.h"
 
 enum { ROOTS_BYTES = 4 << 20 };
 

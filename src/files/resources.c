@@ -3,11 +3,11 @@
 
 #include <inttypes.h>
 
+#include "authority/names/fileuri.h"
 #include "authority/names/path.h"
 #include "base/base64.h"
 #include "base/jsonwrite.h"
 #include "base/utf8.h"
-#include "files/fileuri.h"
 #include "files/media.h"
 #include "files/tool.h"
 #include "files/visible.h"

@@ -101,6 +101,8 @@ tool_run_fn tool_move, tool_copy_file, tool_delete;
 tool_run_fn tool_edit;
 /* archive.c */
 tool_run_fn tool_extract_archive;
+/* pagefile.c */
+tool_run_fn tool_load_page_file;
 /* staged.c */
 tool_run_fn tool_stage_upload, tool_save_download;
 /* undo.c */

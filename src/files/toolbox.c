@@ -40,6 +40,7 @@ static tool_run_fn *const runs[] = {
     [TOOL_GET_FILE_TREE] = tool_get_file_tree,
     [TOOL_LIST_ALLOWED_DIRECTORIES] = tool_list_allowed_directories,
     [TOOL_LIST_FILES] = tool_list_files,
+    [TOOL_LOAD_PAGE_FILE] = tool_load_page_file,
     [TOOL_MOVE] = tool_move,
     [TOOL_READ_FILE] = tool_read_file,
     [TOOL_READ_FILES] = tool_read_files,

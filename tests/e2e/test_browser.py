@@ -572,8 +572,9 @@ class Borders(InBrowser):
 
     def test_pages_go_only_where_they_may(self):
         server = self.serve()
-        for address in ("file:///etc/passwd", "chrome://settings", "view-source:http://example.com"):
-            self.assertIn("only http and https", self.fails(server, "browser_navigate", url=address))
+        self.assertIn("outside the root", self.fails(server, "browser_navigate", url="file:///etc/passwd"))
+        for address in ("chrome://settings", "view-source:http://example.com"):
+            self.assertIn("only http, https and file", self.fails(server, "browser_navigate", url=address))
         for address in ("http://10.1.2.3/", "http://192.168.0.1/", "http://[::1]/", "http://0x7f000001.1/", "http://x.local/"):
             self.assertTrue(self.fails(server, "browser_navigate", url=address), address)
         self.assertIn("Gatehouse itself", self.fails(server, "browser_navigate", url="http://127.0.0.1:7655/"))
@@ -990,6 +991,138 @@ class Windows(OnDisplay):
         self.assertTrue(self.ok(server, "browser_connect")["headless"])
         server = self.begin(*OPEN, "--no-browser-headless", env={"DISPLAY": ":65000"})
         self.assertTrue(self.ok(server, "browser_connect")["headless"])
+
+
+class PageFiles(InBrowser):
+    """Pages that are files of the folder."""
+
+    PAGE = """<!DOCTYPE html><title>Draft</title><link rel=stylesheet href=look/style.css><script src=plain.js></script>
+<script type=module src=module.mjs></script><p id=text>Größe<img id=picture src="my%20picture.svg"><iframe src=part.html></iframe>
+<a href=two.html?x#y>Two</a> <a href="{outside}">Out</a> <a href=/etc/hostname>System</a> <a href=more>Folder</a>"""
+
+    def setUp(self):
+        super().setUp()
+        (self.root / "site" / "look").mkdir(parents=True)
+        (self.root / "site" / "more").mkdir()
+        self.write("index.html", self.PAGE.format(outside=f"file://{self.outside}/secret.html"))
+        self.write("two.html", "<title>Second</title><p>second page")
+        self.write("part.html", "<p>a part")
+        self.write("look/style.css", "p { color: rgb(1, 2, 3) }")
+        self.write("plain.js", "window.plain = 'ran'")
+        self.write("module.mjs", "import {word} from './other.mjs'; window.module = word")
+        self.write("other.mjs", "export const word = 'imported'")
+        self.write("my picture.svg", "<svg xmlns='http://www.w3.org/2000/svg' width='7' height='7'/>")
+        self.write("data.json", '{"a": 1}')
+        (self.outside / "secret.html").write_text("<title>Secret</title>outside")
+        (self.outside / "outside.js").write_text("window.stolen = 'outside'")
+
+    def write(self, name, text):
+        (self.root / "site" / name).write_text(text)
+
+    def url(self, name="index.html"):
+        return f"file://{self.root}/site/{name}"
+
+    def serve_pages(self, *flags, **more):
+        self.allow("*")  # scripts on a page without a host reach all hosts
+        return self.serve(*OPEN, *flags, **more)
+
+    def test_a_page_of_the_folder_is_shown_with_all_that_it_loads(self):
+        server = self.serve_pages()
+        for address in (self.url(), "file:site/index.html", f"file:{self.root}/site/x/../index.html#there"):
+            told = self.go_to(server, address)
+            self.assertEqual(told["title"], "Draft")
+            self.assertEqual(told["url"].split("#")[0], self.url())
+            self.assertIn("Größe", told["snapshot"])
+            self.assertIn("a part", told["snapshot"])
+        self.ok(server, "browser_wait", predicate="window.module && document.getElementById('picture').complete")
+        self.assertEqual(self.text(server, "[plain, module, getComputedStyle(text).color, picture.naturalWidth].join()"),
+                         "ran,imported,rgb(1, 2, 3),7")
+        self.ok(server, "browser_click", element={"selector": "text=Two"})
+        self.assertEqual(self.text(server, "document.title + location.search + location.hash"), "Second?x#y")
+        self.assertEqual(self.ok(server, "browser_back")["title"], "Draft")
+        self.write("index.html", "<title>Changed</title>")
+        self.assertEqual(self.ok(server, "browser_reload")["title"], "Changed")
+        opened = self.ok(server, "browser_tab_open", url="file:site/two.html")
+        self.assertIn("second page", opened["snapshot"])
+        self.assertEqual({record["relativePath"] for record in self.records("load_page_file") if record["operation"] == "read"},
+                         {f"site/{name}" for name in ("index.html", "two.html", "part.html", "look/style.css", "plain.js", "module.mjs",
+                                                      "other.mjs", "my picture.svg")})
+
+    def records(self, tool):
+        """Of the audit log, once it has them."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            found = [json.loads(line) for name in ("audit.jsonl", "audit.jsonl.reads")
+                     for path in self.state.rglob(name) for line in path.read_text().splitlines()]
+            if any(record.get("tool") == "browser_tab_open" and record["operation"] == "call" for record in found):
+                return [record for record in found if record.get("tool") == tool]
+            time.sleep(0.05)
+        raise AssertionError("no records")
+
+    def go_to(self, server, url):
+        return self.ok(server, "browser_navigate", url=url, snapshot="non-interactive")
+
+    def test_only_what_the_agent_may_read_is_shown(self):
+        (self.root / "site" / "link.html").symlink_to(self.outside / "secret.html")
+        (self.root / "site" / "away").symlink_to(self.outside)
+        self.write("key.pem", "private")
+        self.write("denied.html", "<title>Denied</title>")
+        os.truncate(self.root / "site" / "data.json", 9 << 20)
+        server = self.serve_pages("--deny", "**/denied.*")
+        for name, words in (("link.html", "symbolic link"), ("away/secret.html", "symbolic link"), ("denied.html", "den"),
+                            ("none.html", "no such|not found|does not exist"), ("more", "directory"), ("data.json", "too large"),
+                            ("key.pem", "permission|ask"), ("../../outside/secret.html", "outside"), ("%00", "path")):
+            self.assertRegex(self.fails(server, "browser_navigate", url=self.url(name)), words)
+        for address in (f"file://{self.outside}/secret.html", "file:///etc/hostname", "file:///proc/self/environ", "file:///",
+                        "file://localhost/etc/hostname", "file:../outside/secret.html", "file://elsewhere/x", "chrome://version"):
+            self.fails(server, "browser_navigate", url=address)
+        self.assertIn("file:///etc", self.fails(server, "browser_navigate", url="/etc/hostname"))
+        self.assertNotIn("Secret", json.dumps(self.ok(server, "browser_tab_list")))
+
+    def test_a_page_leads_only_to_what_may_be_read(self):
+        server = self.serve_pages()
+        self.go_to(server, self.url())
+        for words in ("Out", "System", "Folder"):
+            told = self.ok(server, "browser_click", element={"selector": f"text={words}"})
+            self.assertTrue(told["blocked"]["url"].startswith("file:///"), told)
+            self.assertTrue(told["blocked"]["error"], told)
+            self.go_to(server, self.url())
+        # Scripts read no files, as in any browser, and load nothing from outside.
+        self.assertEqual(self.text(server, "fetch('data.json').then(() => 'read', () => 'refused')"), "refused")
+        self.assertEqual(self.text(server, "new Promise(end => { const x = new XMLHttpRequest(); x.onload = () => end('read');"
+                                           "x.onerror = () => end('refused'); x.open('GET', 'data.json'); x.send() })"), "refused")
+        for path, expected in ((f"{self.outside}/outside.js", "error"), (f"{self.root}/site/plain.js", "load"), ("/etc/hostname", "error")):
+            self.assertEqual(self.text(server, "new Promise(end => { const s = document.createElement('script'); s.src = 'file://%s';"
+                                               "s.onload = () => end('load'); s.onerror = () => end('error');"
+                                               "document.head.append(s) })" % path), expected)
+        self.assertEqual(self.text(server, "String(window.stolen)"), "undefined")
+        # Nor do pages of the web.
+        self.go(server, "forms.html")
+        self.assertEqual(self.text(server, "new Promise(end => { const s = document.createElement('script'); s.src = '%s';"
+                                           "s.onload = () => end('load'); s.onerror = () => end('error');"
+                                           "document.head.append(s) })" % self.url("plain.js")), "error")
+
+    def test_reading_needs_permission_and_is_asked_about_once(self):
+        server = self.serve_pages("--permission-filesystem-read", "ask", can_ask=True)
+        question, result = self.decide(server, "Deny once", "browser_navigate", url=self.url())
+        self.assertIn("site/index.html", question["message"])
+        self.assertTrue(result["isError"])
+        _, result = self.decide(server, "Allow once", "browser_navigate", url=self.url())
+        self.assertFalse(result.get("isError"), result)
+        self.assertEqual(result["structuredContent"]["title"], "Draft")
+        self.assertEqual(self.text(server, "String(window.plain)"), "undefined")
+        self.assertTrue(self.ok(server, "browser_click", element={"selector": "text=Two"})["blocked"]["error"])
+
+    def test_what_usually_holds_secrets_is_asked_about(self):
+        self.write("key.pem", "private")
+        server = self.serve_pages(can_ask=True)
+        question, result = self.decide(server, "Deny once", "browser_navigate", url=self.url("key.pem"))
+        self.assertIn("key.pem", question["message"])
+        self.assertTrue(result["isError"])
+
+    def test_without_permission_to_read_there_are_none(self):
+        server = self.serve_pages("--permission-filesystem-read", "deny")
+        self.assertIn("filesystemRead is denied", self.fails(server, "browser_navigate", url=self.url()))
 
 
 class Files(InBrowser):

@@ -79,6 +79,22 @@ class InBrowser(Scene):
         self.until(lambda: "isError" not in self.call(server, "browser_upload", element=field, files=["a.txt"]))
         self.assertEqual(self.text(server, "document.querySelector('input').files[0].name"), "a.txt")
 
+    def test_pages_of_files_go_through_the_toolhost(self):
+        (self.root / "site").mkdir()
+        (self.root / "site" / "index.html").write_text("<title>Draft</title><script src=word.js></script><p>hello")
+        (self.root / "site" / "word.js").write_text("document.title = 'Scripted'")
+        server, daemon = self.begin()
+        self.assertNotIn("load_page_file", self.tools(server))
+        told = self.good(server, "browser_navigate", url="file:site/index.html")
+        self.assertEqual((told["title"], told["url"]), ("Scripted", f"file://{self.root}/site/index.html"))
+        for address in ("file:///etc/hostname", "file:site/none.html", "file:../home/x"):
+            self.error(server, "browser_navigate", url=address)
+        self.error(server, "load_page_file", path="site/index.html")
+        toolhost, = [pid for pid in daemon.children() if self.words(pid).startswith(b"gatehouse-toolhost")]
+        os.kill(toolhost, 9)
+        self.until(lambda: "isError" not in self.call(server, "browser_navigate", url="file:site/index.html"))
+        self.assertEqual(self.good(server, "browser_reload")["title"], "Scripted")
+
     def test_the_users_own_browser_by_default(self):
         """There is none that lets itself be controlled; nothing is started instead."""
         server, _ = self.connect("--permission-browser", "allow", "--browser-default", "local")

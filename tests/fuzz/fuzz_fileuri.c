@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "files/fileuri.h"
+#include "authority/names/fileuri.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

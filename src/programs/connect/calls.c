@@ -8,7 +8,7 @@
 #include "base/jsonwrite.h"
 #include "base/printable.h"
 #include "browser/browsertools.h"
-#include "browser/upload.h"
+#include "browser/firsthalf.h"
 #include "call/engine.h"
 #include "call/joint.h"
 #include "call/workers.h"
@@ -632,8 +632,8 @@ static int make_engine(struct calls *calls)
 
     r = joint_new(&(struct joint_config){.first = config->files,
                                          .second = workers_executor(calls->workers),
-                                         .first_tool = browser_upload_first_tool,
-                                         .write_arguments = browser_upload_write_arguments},
+                                         .first_tool = browser_first_tool,
+                                         .write_arguments = browser_write_first_arguments},
                   &calls->joint);
     if (r < 0)
         return r;
@@ -661,6 +661,8 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
     r = make_workers(calls);
     if (r == 0)
         r = make_engine(calls);
+    if (r == 0)
+        browser_tools_use_files(calls->browser, config->files, config->first_dir);
     if (r == 0 && config->queue == NULL)
         r = confirmations_new(&clock_system, &calls->confirmations);
     if (r < 0) {
@@ -674,6 +676,7 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
 bool calls_stop_workers(struct calls *calls)
 {
     timer_stop(&calls->news);
+    browser_tools_use_files(calls->browser, NULL, NULL);
     if (calls->config.shell != NULL && calls->config.job_output != NULL)
         shell_watch_jobs(calls->config.shell, NULL, NULL);
     calls->config.shell = NULL; /* it may be freed before this */

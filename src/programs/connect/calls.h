@@ -50,6 +50,7 @@ struct calls_config {
     struct screen_client *screen;                  /* NULL: there is none, or it is denied */
     struct browser_client *browser;                /* the same */
     const char *default_browser;                   /* by name; empty: the first one there is */
+    const char *first_dir;                         /* of the folders */
     const char *staging_dir;                       /* of files to and from its pages; empty: none */
     const struct browser_credentials *credentials; /* of the server; must outlive the calls */
     /* Where no page may go: our own port (0: none), and the server. */

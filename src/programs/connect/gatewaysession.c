@@ -612,6 +612,7 @@ static int begin(struct gateway_session *session, struct err *err)
         .screen = session->screen,
         .browser = session->browser,
         .default_browser = config->choices->browser,
+        .first_dir = session->file_session->folders[0].root_path,
         .staging_dir = session->file_session->staging.path,
         .credentials = &session->credentials,
         .own_port = config->own_port,

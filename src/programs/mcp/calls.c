@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "browser/browsertools.h"
-#include "browser/upload.h"
+#include "browser/firsthalf.h"
 #include "call/engine.h"
 #include "call/joint.h"
 #include "call/workers.h"
@@ -342,8 +342,8 @@ static int make_parts(struct calls *calls)
         return r;
     r = joint_new(&(struct joint_config){.first = workers_executor(calls->workers),
                                          .second = workers_executor(calls->workers),
-                                         .first_tool = browser_upload_first_tool,
-                                         .write_arguments = browser_upload_write_arguments},
+                                         .first_tool = browser_first_tool,
+                                         .write_arguments = browser_write_first_arguments},
                   &calls->joint);
     if (r < 0)
         return r;
@@ -353,6 +353,9 @@ static int make_parts(struct calls *calls)
     r = make_engine(calls);
     if (r < 0)
         return r;
+    if (config->first_dir != NULL)
+        browser_tools_use_files(calls->browser, workers_executor(calls->workers),
+                                config->first_dir);
     return subscriptions_new(
         &(struct subscriptions_config){
             .loop = config->loop,
@@ -483,6 +486,7 @@ void calls_end(struct calls *calls)
         call_engine_free(calls->engine);
         calls->engine = NULL;
     }
+    browser_tools_use_files(calls->browser, NULL, NULL);
     if (calls->workers != NULL)
         workers_stop(calls->workers); /* subscriptions end with it */
     browser_tools_free(calls->browser);

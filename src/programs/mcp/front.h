@@ -31,6 +31,7 @@ struct front_config {
     enum workspace_provider workspace_provider;
     int workspace_starter;   /* of workspace_revival_fork() */
     bool workspace_outlives; /* its sandbox is not ours, and stays when the companion dies */
+    const char *first_dir;   /* of the folders; NULL: there are none */
     const char *staging_dir; /* of files to and from the browser's pages; empty: none */
     uint16_t own_port;       /* where we listen; 0: nowhere */
     enum toolresult_form result_form;

@@ -593,6 +593,7 @@ static int open_front(struct program *program, const struct option_values *value
         .screen = program->screen,
         .browser = program->browser,
         .default_browser = options_text(values, MCP_OPTION_BROWSER_DEFAULT),
+        .first_dir = program->workspace.is_enabled ? NULL : program->session->folders[0].root_path,
         .staging_dir = program->session->staging.path,
         .workspace = program->workspaces,
         .workspace_provider = program->workspace.provider,

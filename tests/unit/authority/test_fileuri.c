@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include "files/fileuri.h"
-#include "files/media.h"
+#include "authority/names/fileuri.h"
 
 #define ROOT STR("/srv/me/my root")
 
@@ -117,31 +116,9 @@ static void the_root_of_the_machine_needs_no_second_slash(void **state)
     assert_string_equal(name, "etc/x");
 }
 
-/* ---- media ---- */
-
-static void types_follow_content_and_name(void **state)
-{
-    (void)state;
-    assert_string_equal(media_type_of_content(STR("%PDF-1.4")), "application/pdf");
-    assert_null(media_type_of_content(STR("%PDF")));
-    assert_null(media_type_of_content(STR("RIFF1234WAVE")));
-    assert_null(media_type_of_content(STR("RIFF")));
-    assert_null(media_type_of_content(STR("")));
-    assert_string_equal(media_type_of_name(STR("a/b.JSON")), "application/json");
-    assert_null(media_type_of_name(STR("a/json")));
-    assert_null(media_type_of_name(STR("a.")));
-    /* A name that contradicts the content is not believed. */
-    assert_string_equal(media_type_of_text(STR("a.md")), "text/markdown");
-    assert_string_equal(media_type_of_text(STR("a.png")), "text/plain");
-    assert_string_equal(media_type_of_text(STR("Makefile")), "text/plain");
-    assert_string_equal(media_type_of_bytes(STR("a.md")), "application/octet-stream");
-    assert_string_equal(media_type_of_bytes(STR("a.zip")), "application/zip");
-}
-
 TEST_MAIN(cmocka_unit_test(an_address_below_the_root_has_a_name),
           cmocka_unit_test(an_address_elsewhere_is_refused),
           cmocka_unit_test(what_is_no_file_address_is_refused),
           cmocka_unit_test(a_name_too_long_is_refused),
           cmocka_unit_test(any_bytes_of_a_name_come_back),
-          cmocka_unit_test(the_root_of_the_machine_needs_no_second_slash),
-          cmocka_unit_test(types_follow_content_and_name))
+          cmocka_unit_test(the_root_of_the_machine_needs_no_second_slash))

@@ -3,8 +3,8 @@
  * Converts between file:// URIs and names below the root. Every byte of a name survives the round
  * trip; whether the authority permits the name is not checked here.
  */
-#ifndef FILES_FILEURI_H
-#define FILES_FILEURI_H
+#ifndef AUTHORITY_NAMES_FILEURI_H
+#define AUTHORITY_NAMES_FILEURI_H
 
 #include <limits.h>
 #include <stddef.h>

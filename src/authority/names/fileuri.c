@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "files/fileuri.h"
+#include "authority/names/fileuri.h"
 
 #include <stdbool.h>
 #include <string.h>
