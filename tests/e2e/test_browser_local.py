@@ -185,11 +185,11 @@ class Local(InOwn):
         own = self.own(f"{self.here}/forms.html")
         self.wait_for(lambda: own.tabs("title") == ["Forms"])  # before, it has no host
         with Stranger() as stranger:
-            server = self.serve()
+            server = self.serve(capabilities={})
             pages = self.local(server)["pages"]
             users = next(page["id"] for page in pages if page.get("isUsers"))
             away = f"http://localhost:{stranger.port}/"
-            self.assertIn("needs a rule", self.fails(server, "browser_navigate", url=away))
+            self.assertIn("needs the user", self.fails(server, "browser_navigate", url=away))
             for page in (users, next(page["id"] for page in pages if not page.get("isUsers"))):
                 self.ok(server, "browser_navigate", pageId=page, url=f"{self.here}/tables.html")
                 self.ok(server, "browser_evaluate", pageId=page, script=f"fetch('{away}fetched').catch(() => 0)")
@@ -201,6 +201,8 @@ class Local(InOwn):
             opened = lambda: [page["url"] for page in self.ok(server, "browser_tab_list")["pages"] if "isUsers" not in page]
             self.wait_for(lambda: opened().count(f"{away}opened") == 2 and opened().count(f"{away}alone") == 2)
             self.assertEqual(stranger.asked, [])
+            (self.root / "index.html").write_text("a page")
+            self.assertIn("the user's own", self.fails(server, "browser_navigate", pageId=page, url="file:index.html"))
         self.assertIn("Gatehouse itself", self.fails(server, "browser_navigate", url="http://127.0.0.1:7655/health"))
         self.assertIsNone(own.process.poll())
 
@@ -227,11 +229,11 @@ class Local(InOwn):
     def test_a_tab_of_the_user_is_not_touched_without_permission_for_its_host(self):
         denied = f"{self.here.replace('127.0.0.1', 'localhost')}/forms.html"
         self.own(denied)
-        server = self.serve()
+        server = self.serve(capabilities={})
         users = next(page["id"] for page in self.local(server)["pages"] if page.get("isUsers"))
         for tool, arguments in (("browser_snapshot", {}), ("browser_navigate", {"url": f"{self.here}/forms.html"}),
                                 ("browser_resize", {"width": 400, "height": 300, "userAgent": "another"})):
-            self.assertIn("needs a rule", self.fails(server, tool, pageId=users, **arguments), tool)
+            self.assertIn("needs the user", self.fails(server, tool, pageId=users, **arguments), tool)
 
     def test_a_lost_browser_is_told_once_and_found_again(self):
         own = self.own()
