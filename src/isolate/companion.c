@@ -117,12 +117,16 @@ static int spawn(const char *name, const char *libexec, const char *const *argv,
                  const int sockets[2], int error_fd, pid_t *out_pid, struct err *err)
 {
     char own[PATH_MAX];
+    char installed[PATH_MAX];
     int r = own_directory(own);
 
     if (r == 0)
         r = spawn_in(own, name, argv, sockets, error_fd, out_pid);
     if (r == ENOENT)
-        r = spawn_in(libexec, name, argv, sockets, error_fd, out_pid);
+        r = snprintf(installed, sizeof(installed), "%s%s%s", libexec[0] == '/' ? "" : own,
+                     libexec[0] == '/' ? "" : "/", libexec) < (int)sizeof(installed)
+                ? spawn_in(installed, name, argv, sockets, error_fd, out_pid)
+                : ENAMETOOLONG;
     return r == 0 ? 0
                   : err_set(err, err_from_errno(r), "cannot start %s: %s. Is it installed?", name,
                             err_errno_text(r));

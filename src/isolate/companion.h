@@ -25,7 +25,8 @@ struct companion {
 
 /*
  * error_fd becomes the child's standard error. `name` is looked for beside this program and then in
- * `libexec`. argv is NULL-terminated and starts with the name. The process may have threads.
+ * `libexec`, which starts at this program's directory unless it starts with '/'. argv is
+ * NULL-terminated and starts with the name. The process may have threads.
  */
 int companion_start(const char *name, const char *libexec, const char *const *argv, int error_fd,
                     struct companion *out_companion, struct err *err);

@@ -311,10 +311,24 @@ class Calls(unittest.TestCase):
                 result = run("mcp", *words)
                 self.assertIn("Usage: gatehouse mcp", result.stdout)
 
-    @unittest.skipIf(pathlib.Path("/usr/local/libexec/gatehouse").exists(), "an installed gatehouse-mcp would be found")
+    def test_programs_are_found_under_any_prefix(self):
+        with tempfile.TemporaryDirectory() as prefix:
+            front_door = pathlib.Path(prefix, "bin/gatehouse")
+            programs = pathlib.Path(prefix, "libexec/gatehouse")
+            front_door.parent.mkdir()
+            programs.mkdir(parents=True)
+            shutil.copy(GATEHOUSE, front_door)
+            for name in ("gatehouse-mcp", "gatehouse-search"):
+                (programs / name).write_text('#!/bin/sh\necho "$(basename "$0") $*"\n')
+                (programs / name).chmod(0o755)
+            for words in (["mcp", "--write", "/tmp"], ["mcp", "-w", "/tmp"], ["search", "x"]):
+                result = subprocess.run([front_door, *words], capture_output=True, text=True, timeout=PATIENCE)
+                self.assertEqual(result.stdout, f"gatehouse-{' '.join(words)}\n", result.stderr)
+
     def test_a_program_that_is_not_there_is_named(self):
         with tempfile.TemporaryDirectory() as directory:
-            front_door = pathlib.Path(directory, "gatehouse")
+            front_door = pathlib.Path(directory, "bin/gatehouse")
+            front_door.parent.mkdir()
             shutil.copy(GATEHOUSE, front_door)
             for words in (["mcp", "--write", "/tmp"], ["mcp", "-w", "/tmp"], ["search", "x"]):
                 result = subprocess.run(

@@ -88,9 +88,19 @@ static bool is_plain(const char *argument)
     return false;
 }
 
+/* The compiler may not make a call of the C library of this. */
+static void put(char *place, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        place[i] = text[i];
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
 __attribute__((used, no_stack_protector)) void front_door_try(const long *stack)
 {
-    static const char name[] = "gatehouse-mcp";
+    static const char beside[] = "gatehouse-mcp";
+    static const char installed[] = GATEHOUSE_LIBEXECDIR "/gatehouse-mcp";
     long argc = stack[0];
     char *const *argv = (char *const *)(stack + 1);
     char *const *environment = argv + argc + 1;
@@ -105,11 +115,10 @@ __attribute__((used, no_stack_protector)) void front_door_try(const long *stack)
     len = system_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, PATH_MAX);
     while (len > 0 && path[len - 1] != '/')
         len--;
-    if (len <= 0 || len + (long)sizeof(name) > PATH_MAX)
+    if (len <= 0 || len + (long)sizeof(beside) + (long)sizeof(installed) > PATH_MAX)
         return;
-    for (size_t i = 0; i < sizeof(name); i++)
-        path[(size_t)len + i] = name[i];
+    put(path + len, beside, sizeof(beside));
     system_call(SYS_execve, (long)path, (long)(argv + 1), (long)environment, 0);
-    system_call(SYS_execve, (long)GATEHOUSE_LIBEXECDIR "/gatehouse-mcp", (long)(argv + 1),
-                (long)environment, 0);
+    put(path + (installed[0] == '/' ? 0 : len), installed, sizeof(installed));
+    system_call(SYS_execve, (long)path, (long)(argv + 1), (long)environment, 0);
 }

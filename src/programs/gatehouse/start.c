@@ -28,7 +28,10 @@ int start_program(const char *name, char *const *argv, struct err *err)
     *strrchr(own, '/') = '\0';
     if (snprintf(path, sizeof(path), "%s/%s", own, name) < (int)sizeof(path))
         execv(path, argv);
-    if (errno == ENOENT && snprintf(path, sizeof(path), "%s/%s", GATEHOUSE_LIBEXECDIR, name) > 0)
+    if (errno == ENOENT &&
+        snprintf(path, sizeof(path), "%s%s%s/%s", GATEHOUSE_LIBEXECDIR[0] == '/' ? "" : own,
+                 GATEHOUSE_LIBEXECDIR[0] == '/' ? "" : "/", GATEHOUSE_LIBEXECDIR,
+                 name) < (int)sizeof(path))
         execv(path, argv);
     return err_set(err, err_from_errno(errno), "cannot start %s: %s. Is it installed?", name,
                    err_errno_text(errno));

@@ -2,6 +2,8 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -84,6 +86,27 @@ static void variables_come_along_and_secrets_do_not(void **state)
     assert_null(strstr(told.socket, "of-the-user"));
 }
 
+static void a_place_may_start_at_the_program(void **state)
+{
+    const char *const argv[] = {"sh", "-c", "echo here >&3", NULL};
+    struct companion companion;
+    char text[TEXT_BYTES];
+    char own[PATH_MAX];
+    char up[PATH_MAX] = "";
+    ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+    (void)state;
+    assert_true(len > 0);
+    own[len] = '\0';
+    for (const char *at = strchr(own + 1, '/'); at != NULL; at = strchr(at + 1, '/'))
+        snprintf(up + strlen(up), sizeof(up) - strlen(up), "../");
+    snprintf(up + strlen(up), sizeof(up) - strlen(up), "bin");
+    assert_int_equal(companion_start("sh", up, argv, STDERR_FILENO, &companion, NULL), 0);
+    read_all(companion.fd, text);
+    assert_string_equal(text, "here\n");
+    assert_int_equal(waitpid(companion.pid, NULL, 0), companion.pid);
+}
+
 static void what_is_not_installed_is_said(void **state)
 {
     const char *const argv[] = {"gatehouse-nothing", NULL};
@@ -103,6 +126,7 @@ int main(void)
         cmocka_unit_test(it_has_a_socket_and_standard_error),
         cmocka_unit_test(it_has_no_other_descriptor_of_ours),
         cmocka_unit_test(variables_come_along_and_secrets_do_not),
+        cmocka_unit_test(a_place_may_start_at_the_program),
         cmocka_unit_test(what_is_not_installed_is_said),
     };
 
