@@ -5,7 +5,7 @@ DESTDIR ?=
 need = scripts/install-packages
 setup = scripts/setup-build
 
-.PHONY: all help run test test-heavy test-n8n test-agents test-debian bench lint fuzz coverage install uninstall clean
+.PHONY: all help run test test-heavy test-n8n test-agents test-debian bench lint fuzz coverage install uninstall deb clean
 
 all: ## builds everything in build/
 	@$(need) build
@@ -19,7 +19,7 @@ run: all ## starts it for this folder, and prints the address of the page
 	@scripts/run
 
 test: ## runs every test; ends with "N passed, N failed"
-	@$(need) build test
+	@$(need) build test deb
 	@scripts/run-tests
 
 test-heavy: ## runs tests that take long
@@ -65,6 +65,12 @@ install: ## installs under PREFIX (/usr/local), and says what to try
 
 uninstall: ## removes what was installed under PREFIX, and nothing else
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/uninstall
+
+deb: ## packs it for Debian, in build/, and says how to install that
+	@$(need) build deb
+	@$(setup) release
+	@ninja -C build
+	@scripts/make-deb
 
 clean: ## removes what was built
 	@rm -rf build build-*
