@@ -95,6 +95,14 @@ static bool may_have_files(const struct page *page, struct str type)
     return false;
 }
 
+/* A page could run or read a file of another type in part, which is not meant for it. */
+static const char *wanted_type(struct str resource_type)
+{
+    return str_eq(resource_type, STR("Script"))       ? "text/javascript"
+           : str_eq(resource_type, STR("Stylesheet")) ? "text/css"
+                                                      : "";
+}
+
 /* The front end has the file read. A document of the main frame needs no page before. */
 static void want_file(struct host *host, struct page *page, struct str session,
                       const struct json_value *params, bool is_going)
@@ -114,21 +122,26 @@ static void want_file(struct host *host, struct page *page, struct str session,
         return;
     }
     check = add_check(host, is_going ? page : NULL, session, params);
-    if (check != NULL && jsonf(&text, "{\"check\":%d,\"file\":%s}", check->id,
-                               text_of(json_get(params, STR("request")), "url")) == 0)
+    if (check == NULL)
+        return;
+    check->wanted_type = wanted_type(text_of(params, "resourceType"));
+    if (jsonf(&text, "{\"check\":%d,\"file\":%s}", check->id,
+              text_of(json_get(params, STR("request")), "url")) == 0)
         (void)host_send(host, buf_view(&text));
 }
 
 static void take_file(struct host *host, const struct check *check,
                       const struct json_value *message)
 {
+    struct str type = text_of(message, "type");
+
     if (host->link == NULL)
         return;
-    if (flag_of(message, "allowed")) {
+    if (flag_of(message, "allowed") && str_starts_with(type, str_from(check->wanted_type))) {
         tell_browser(host, str_from(check->session), "Fetch.fulfillRequest",
                      "{\"requestId\":%z,\"responseCode\":200,\"responseHeaders\":[{\"name\":"
                      "\"Content-Type\",\"value\":%s}],\"body\":%s}",
-                     check->request, text_of(message, "type"), text_of(message, "data"));
+                     check->request, type, text_of(message, "data"));
         return;
     }
     if (check->page != NULL)

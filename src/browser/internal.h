@@ -190,8 +190,9 @@ struct check {
     int64_t id;
     char session[ID_BYTES];
     char request[ID_BYTES];
-    char host[HOST_BYTES]; /* empty: it is about a file */
-    struct page *page;     /* a reference; NULL: not the main frame */
+    char host[HOST_BYTES];   /* empty: it is about a file */
+    const char *wanted_type; /* that the file must have; or empty */
+    struct page *page;       /* a reference; NULL: not the main frame */
 };
 
 struct host {

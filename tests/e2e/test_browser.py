@@ -1048,6 +1048,17 @@ class PageFiles(InBrowser):
                          {f"site/{name}" for name in ("index.html", "two.html", "part.html", "look/style.css", "plain.js", "module.mjs",
                                                       "other.mjs", "my picture.svg")})
 
+    def load(self, tag, address):
+        """A script that tells whether the page gets it."""
+        return f"""new Promise(end => {{
+            const element = document.createElement('{tag}');
+            element.rel = 'stylesheet';
+            element.onload = () => end('load');
+            element.onerror = () => end('error');
+            element['{tag}' === 'link' ? 'href' : 'src'] = '{address}';
+            document.head.append(element);
+        }})"""
+
     def records(self, tool):
         """Of the audit log, once it has them."""
         deadline = time.monotonic() + PATIENCE
@@ -1092,15 +1103,25 @@ class PageFiles(InBrowser):
         self.assertEqual(self.text(server, "new Promise(end => { const x = new XMLHttpRequest(); x.onload = () => end('read');"
                                            "x.onerror = () => end('refused'); x.open('GET', 'data.json'); x.send() })"), "refused")
         for path, expected in ((f"{self.outside}/outside.js", "error"), (f"{self.root}/site/plain.js", "load"), ("/etc/hostname", "error")):
-            self.assertEqual(self.text(server, "new Promise(end => { const s = document.createElement('script'); s.src = 'file://%s';"
-                                               "s.onload = () => end('load'); s.onerror = () => end('error');"
-                                               "document.head.append(s) })" % path), expected)
+            self.assertEqual(self.text(server, self.load("script", f"file://{path}")), expected)
         self.assertEqual(self.text(server, "String(window.stolen)"), "undefined")
-        # Nor do pages of the web.
+        self.assertEqual(self.text(server, "import('./data.json', {with: {type: 'json'}}).then(() => 'read', () => 'refused')"), "refused")
+        self.assertEqual(self.text(server, "String(document.querySelector('iframe').contentDocument)"), "null")
+        for name, tag in (("data.json", "script"), ("two.html", "script"), ("plain.js", "link"), ("data.json", "link")):
+            self.assertEqual(self.text(server, self.load(tag, name)), "error")
+        # Pages of the web do not even get there.
         self.go(server, "forms.html")
-        self.assertEqual(self.text(server, "new Promise(end => { const s = document.createElement('script'); s.src = '%s';"
-                                           "s.onload = () => end('load'); s.onerror = () => end('error');"
-                                           "document.head.append(s) })" % self.url("plain.js")), "error")
+        where = self.text(server, "location.href")
+        self.assertEqual(self.text(server, self.load("script", self.url("plain.js"))), "error")
+        self.assertEqual(self.text(server, self.load("img", self.url("my%20picture.svg"))), "error")
+        self.assertEqual(self.text(server, f"String(window.open('{self.url()}'))"), "null")
+        self.text(server, f"(location.href = '{self.url()}', 1)")
+        self.text(server, f"(document.body.innerHTML = '<a id=a href=\\'{self.url()}\\'>There</a><iframe src=\\'{self.url()}\\'></iframe>', 1)")
+        self.ok(server, "browser_click", element={"selector": "#a"})
+        told = self.ok(server, "browser_snapshot")
+        self.assertEqual(told["url"], where)
+        self.assertNotIn("Größe", told["snapshot"])
+        self.assertEqual(len(self.ok(server, "browser_tab_list")["pages"]), 1)
 
     def test_reading_needs_permission_and_is_asked_about_once(self):
         server = self.serve_pages("--permission-filesystem-read", "ask", can_ask=True)
