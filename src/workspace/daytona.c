@@ -2,7 +2,8 @@
 /*
  * The provider `daytona`: a client of the Daytona API, which has sandboxes in a control plane and
  * their files and commands at a toolbox. What the toolbox cannot do by itself (copies, whole trees)
- * a command does. Each command has a session of its own, whose end kills it.
+ * a command does. Each command has a session of its own, whose end kills it. What one in the
+ * background has written is asked for when somebody wants to know.
  */
 #include "workspace/remote.h"
 
@@ -48,14 +49,20 @@ enum step {
     STEP_MODE,    /* after a write of a program */
     STEP_SESSION, /* before a command */
     STEP_COMMAND,
+    STEP_BACKGROUND, /* the command runs, and nothing is asked */
+    STEP_STATUS,     /* whether it runs */
+    STEP_LOGS,       /* what it has written until then */
+    STEP_KILL,
     STEP_LOOK, /* whether the sandbox is there, after a 404 */
 };
 
 struct op {
     struct remote_call remote;
     enum step step;
-    char session[SESSION_BYTES]; /* empty: there is none */
-    struct timer limit;          /* of the command */
+    char session[SESSION_BYTES];      /* empty: there is none */
+    struct timer limit;               /* of the command */
+    char command[WORKSPACE_ID_BYTES]; /* in the background */
+    bool has_ended;                   /* it has, and its output is asked for */
 };
 
 static struct web *web_of(const struct workspaces *workspaces)
@@ -351,7 +358,7 @@ static int put_script(struct op *op, struct str script, struct err *err)
         r = buf_append_str(&line, STR("' | base64 -d)\" </dev/null"));
     web_begin_object(request, &json);
     json_put_str(&json, STR("command"), buf_view(&line));
-    json_put_bool(&json, STR("runAsync"), false);
+    json_put_bool(&json, STR("runAsync"), op->remote.call->request.is_background);
     if (r == 0)
         r = web_end_object(&json);
     return r < 0 ? err_set(err, r, "the command is too long") : 0;
@@ -613,6 +620,128 @@ static int take_command(struct op *op, struct str body, struct err *err)
     return 0;
 }
 
+/* ---- commands in the background ---- */
+
+static int take_background(struct op *op, struct str body, struct err *err)
+{
+    const struct web *web = op->remote.request.web;
+    const struct json_value *value;
+    struct str id = STR_EMPTY;
+    int r = web_read_json(web, &op->remote.arena, body, &value, err);
+
+    if (r < 0)
+        return r;
+    if (!json_get_str(value, STR("cmdId"), &id) || !remote_is_id(id))
+        return web_makes_no_sense(web, err);
+    snprintf(op->command, sizeof(op->command), "%.*s", STR_ARG(id));
+    op->step = STEP_BACKGROUND;
+    workspace_command_started(op->remote.call);
+    return 0;
+}
+
+/* "/process/session/ID/command/COMMANDWHAT" */
+static int ask_background(struct op *op, enum step step, const char *what, struct err *err)
+{
+    op->step = step;
+    at_toolbox(op, HTTP_METHOD_GET, true);
+    op->remote.request.whole_ms = WORKSPACE_FILE_MS;
+    return web_target(&op->remote.request, err, "/process/session/%s/command/%s%s", op->session,
+                      op->command, what);
+}
+
+static void look_at_background(struct workspace_call *call)
+{
+    struct op *op = call->driver;
+    struct err err = ERR_INIT;
+
+    if (ask_background(op, STEP_STATUS, "", &err) < 0)
+        web_fail(&op->remote.request, &err);
+    else
+        web_send(&op->remote.request);
+}
+
+static void end_look(struct op *op, const struct err *err)
+{
+    op->step = STEP_BACKGROUND;
+    workspace_looked(op->remote.call, err);
+}
+
+static void take_status(struct op *op, struct str body)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(REMOTE_ARENA_BYTES);
+    struct workspace_answer *answer = &op->remote.call->answer;
+    const struct json_value *value;
+    struct err err = ERR_INIT;
+    int64_t code;
+
+    if (web_read_json(op->remote.request.web, &arena, body, &value, &err) == 0) {
+        op->has_ended = json_get_int(value, STR("exitCode"), &code);
+        if (op->has_ended)
+            answer->exit_code = code >= 0 && code <= 255 ? (int)code : -1;
+        (void)ask_background(op, STEP_LOGS, "/logs", &err);
+    }
+    if (err.code != 0)
+        end_look(op, &err);
+    else
+        web_send(&op->remote.request);
+}
+
+/* An object, or of older toolboxes the text itself. */
+static void take_logs(struct op *op, struct str body)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(2 * REMOTE_ARENA_BYTES);
+    const struct json_value *value;
+    struct str output = STR_EMPTY;
+    struct str errors = STR_EMPTY;
+    struct err err = ERR_INIT;
+    int r;
+
+    if (web_read_json(op->remote.request.web, &arena, body, &value, NULL) < 0 ||
+        (!json_get_str(value, STR("stdout"), &output) &&
+         !json_get_str(value, STR("output"), &output)))
+        output = body;
+    else
+        (void)json_get_str(value, STR("stderr"), &errors);
+    r = daytona_script_split(&arena, &output, &errors);
+    if (r < 0)
+        err_set_plain(&err, r);
+    if (r == 0) {
+        workspace_rewind(op->remote.call);
+        workspace_output(op->remote.call, false, output);
+        workspace_output(op->remote.call, true, errors);
+    }
+    if (op->has_ended)
+        finish(op, NULL);
+    else
+        end_look(op, r < 0 ? &err : NULL);
+}
+
+/* The end of its session. */
+static bool kill_background(struct workspace_call *call)
+{
+    struct op *op = call->driver;
+    struct web *web = op->remote.request.web;
+
+    web_drop(&op->remote.request); /* a look may be under way */
+    web_request_init(&op->remote.request, web);
+    op->remote.request.done = on_answer;
+    op->remote.request.data = op;
+    op->step = STEP_KILL;
+    at_toolbox(op, HTTP_METHOD_DELETE, true);
+    snprintf(op->remote.request.target, sizeof(op->remote.request.target), "/process/session/%s",
+             op->session);
+    web_send(&op->remote.request);
+    return true;
+}
+
+static void on_killed(struct op *op, const struct err *err, int status)
+{
+    if (err == NULL || status == 404)
+        op->session[0] = '\0';
+    op->remote.call->answer.exit_code = -1;
+    finish(op, NULL);
+}
+
 /* Timer callback: the command takes too long. */
 static void on_limit(void *data)
 {
@@ -689,16 +818,27 @@ static void on_answer(void *data, const struct err *err, int status, struct str 
 
     if (op->step == STEP_LOOK) {
         on_looked(op, status);
+    } else if (op->step == STEP_KILL) {
+        on_killed(op, err, status);
     } else if (op->step == STEP_EXISTS) {
         on_exists(op, err, status);
     } else if (err != NULL && status == 404) {
         look(op, err);
     } else if (err != NULL && status == 408 && op->step == STEP_COMMAND) {
         on_limit(op);
+    } else if (err != NULL && (op->step == STEP_STATUS || op->step == STEP_LOGS)) {
+        end_look(op, err);
     } else if (err != NULL) {
         finish(op, err);
     } else if (op->step == STEP_SESSION) {
         step(op, send_command(op, &why), &why);
+    } else if (op->step == STEP_STATUS) {
+        take_status(op, body);
+    } else if (op->step == STEP_LOGS) {
+        take_logs(op, body);
+    } else if (op->step == STEP_COMMAND && op->remote.call->request.is_background) {
+        if (take_background(op, body, &why) < 0)
+            finish(op, &why);
     } else if (op->step == STEP_COMMAND) {
         (void)take_command(op, body, &why);
         finish(op, why.code != 0 ? &why : NULL);
@@ -779,4 +919,6 @@ const struct workspace_driver workspace_daytona = {
     .forget = forget,
     .begin = begin,
     .drop = drop,
+    .look = look_at_background,
+    .kill = kill_background,
 };

@@ -30,9 +30,11 @@ struct workspace {
     bool is_adopted; /* not ours to end */
     bool is_over;    /* it ends as soon as it is there */
     struct list calls;
-    size_t filled;            /* of the first files */
-    bool has_image_files;     /* it was created with those that driver->is_in_image() names */
-    void *driver;             /* what the provider knows about it; or NULL */
+    size_t filled;           /* of the first files */
+    bool has_image_files;    /* it was created with those that driver->is_in_image() names */
+    void *driver;            /* what the provider knows about it; or NULL */
+    struct list backgrounds; /* commands that run on (background.h) */
+    unsigned last_background;
     void (*gone)(void *data); /* or NULL */
     void *gone_data;
 };
@@ -73,6 +75,14 @@ struct workspace_driver {
     void (*begin)(struct workspace_call *call);
     /* Stops it without a word: kills its command, and frees call->driver. */
     void (*drop)(struct workspace_call *call);
+    /*
+     * Asks for what a background command has written until now: all of it, after
+     * workspace_rewind(), or how it has ended. Ends with workspace_looked(), or with the call.
+     * NULL: it comes by itself.
+     */
+    void (*look)(struct workspace_call *call);
+    /* Kills a background command; the call then ends as always. False: only drop() can. */
+    bool (*kill)(struct workspace_call *call);
     /* Whether this one of the first files is part of the image; NULL: none is. */
     bool (*is_in_image)(const struct workspaces *workspaces, size_t file);
 };
@@ -86,6 +96,7 @@ struct workspaces {
     struct list all;
     struct list ending;
     size_t count;
+    size_t background_count;
     struct timer closing;
     int64_t close_by_ms;
     void (*closed)(void *data);
@@ -118,6 +129,12 @@ void workspace_gone(struct workspace *workspace, struct err *err);
 /* `err` is NULL for call->answer. The provider frees its call->driver afterwards. */
 void workspace_call_end(struct workspace_call *call, const struct err *err);
 void workspace_output(struct workspace_call *call, bool is_error, struct str bytes);
+/* A background command runs. */
+void workspace_command_started(struct workspace_call *call);
+/* What it has written comes again, from the beginning. */
+void workspace_rewind(struct workspace_call *call);
+/* After look(): what there is was passed on; or what is wrong. */
+void workspace_looked(struct workspace_call *call, const struct err *err);
 /* The command has ended, by call->answer; the end of the provider's answer is not waited for long.
  */
 void workspace_command_ended(struct workspace_call *call);

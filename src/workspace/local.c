@@ -390,7 +390,10 @@ static void on_limit(void *data)
 
 static void on_started(void *data)
 {
-    (void)data;
+    struct op *op = data;
+
+    if (op->call->request.is_background)
+        workspace_command_started(op->call);
 }
 
 static void on_bytes(void *data, enum process_stream stream, struct str bytes)
@@ -505,6 +508,14 @@ static void drop(struct workspace_call *call)
     free_op(op); /* kills the command */
 }
 
+static bool kill_command(struct workspace_call *call)
+{
+    struct op *op = call->driver;
+
+    process_signal(op->process, SIGKILL);
+    return true;
+}
+
 /* ---- the provider ---- */
 
 static void close_local(struct workspaces *workspaces)
@@ -554,4 +565,5 @@ const struct workspace_driver workspace_local = {
     .forget = forget,
     .begin = begin,
     .drop = drop,
+    .kill = kill_command,
 };

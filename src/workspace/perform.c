@@ -10,6 +10,8 @@
 #include "base/jsonwrite.h"
 #include "base/utf8.h"
 #include "protocol/workspacetoolids.h"
+#include "workspace/background.h"
+#include "workspace/kept.h"
 
 enum {
     ARENA_BYTES = 3 * WORKSPACE_MAX_FILE_BYTES,
@@ -21,15 +23,9 @@ enum {
     MATCHES_BYTES = 1 << 20,
     HALF_BYTES = 64 << 10, /* kept at either end of a stream */
     COMMAND_BYTES = 64 << 10,
-    NO_MATCH = 1, /* exit status of grep */
-    MS_PER_S = 1000,
-};
-
-/* What a command wrote to one stream: its beginning and its end. */
-struct kept {
-    struct buf head;
-    struct buf tail;
-    uint64_t total;
+    TEXT_WAIT_MS = 30000, /* for a text, unless the call says otherwise */
+    LAST_LINES = 50,      /* of a command that was killed */
+    NO_MATCH = 1,         /* exit status of grep */
 };
 
 struct performance {
@@ -39,8 +35,9 @@ struct performance {
     struct arena arena;
     const struct json_value *arguments;
     struct workspace_call *call;
+    struct background_watch *watch; /* instead of a call */
     struct str path;
-    struct kept streams[2]; /* output, errors */
+    struct kept_stream streams[2]; /* output, errors */
     uint64_t written;
     int64_t replacements; /* of an edit; 0: the file was not read yet */
 };
@@ -70,45 +67,12 @@ static int64_t number_of(const struct performance *p, const char *name, int64_t 
     return fallback;
 }
 
-/* ---- output of commands ---- */
-
-static void keep(struct kept *kept, struct str bytes, size_t half)
-{
-    size_t room = kept->head.len < half ? half - kept->head.len : 0;
-    struct str first = str_slice(bytes, 0, room);
-    struct str rest = str_slice(bytes, first.len, bytes.len);
-
-    kept->total += bytes.len;
-    if (rest.len > half)
-        rest = str_slice(rest, rest.len - half, half);
-    /* Without memory it is as if there was more than can be shown. */
-    (void)buf_append_str(&kept->head, first);
-    (void)buf_append_str(&kept->tail, rest);
-    if (kept->tail.len > 2 * half)
-        buf_drop_front(&kept->tail, kept->tail.len - half);
-}
-
-/* The stream as text, with a line in the middle if something is missing. */
-static int show(struct kept *kept, size_t half, struct buf *out)
-{
-    int r = buf_append_str(out, buf_view(&kept->head));
-
-    if (kept->tail.len > half)
-        buf_drop_front(&kept->tail, kept->tail.len - half);
-    if (r == 0 && kept->total > kept->head.len + kept->tail.len)
-        r = buf_printf(out, "\n[%llu bytes left out]\n",
-                       (unsigned long long)(kept->total - kept->head.len - kept->tail.len));
-    return r == 0 ? buf_append_str(out, buf_view(&kept->tail)) : r;
-}
-
 /* ---- the end ---- */
 
 static void free_performance(struct performance *p)
 {
-    for (size_t i = 0; i < array_size(p->streams); i++) {
-        buf_done(&p->streams[i].head);
-        buf_done(&p->streams[i].tail);
-    }
+    for (size_t i = 0; i < array_size(p->streams); i++)
+        kept_done(&p->streams[i]);
     arena_done(&p->arena);
     free(p);
 }
@@ -118,6 +82,7 @@ void perform_cancel(struct performance *performance)
     if (performance == NULL)
         return;
     workspace_cancel(performance->call);
+    background_leave(performance->watch);
     free_performance(performance);
 }
 
@@ -126,6 +91,7 @@ static void finish(struct performance *p, const struct err *err, struct str obje
     const struct perform_events events = p->events;
 
     p->call = NULL;
+    p->watch = NULL;
     events.on_done(events.data, err, object);
     free_performance(p);
 }
@@ -254,7 +220,7 @@ static int write_command(struct performance *p, const struct workspace_answer *a
 
     for (size_t i = 0; i < array_size(names); i++) {
         cleanup_buf struct buf text = BUF_INIT(4 * HALF_BYTES);
-        int r = show(&p->streams[i], HALF_BYTES, &text);
+        int r = kept_show(&p->streams[i], &text);
 
         if (r < 0)
             return r;
@@ -325,6 +291,8 @@ static int put_members(struct performance *p, const struct workspace_answer *ans
     case WORKSPACE_TOOL_EXECUTE_COMMAND:
         r = write_command(p, answer, json);
         break;
+    case WORKSPACE_TOOL_GET_PROCESS_OUTPUT:
+    case WORKSPACE_TOOL_KILL_PROCESS:
     case WORKSPACE_TOOL_COUNT:
         break;
     }
@@ -420,7 +388,7 @@ static void on_output(void *data, bool is_error, struct str bytes)
 {
     struct performance *p = data;
 
-    keep(&p->streams[is_error ? 1 : 0], bytes, half_of(p));
+    kept_add(&p->streams[is_error ? 1 : 0], bytes);
     p->written += bytes.len;
     if (p->tool->id == WORKSPACE_TOOL_EXECUTE_COMMAND && p->events.on_progress != NULL)
         p->events.on_progress(p->events.data, p->written);
@@ -532,9 +500,75 @@ static void fill(const struct performance *p, struct workspace_request *request)
         request->path = STR_EMPTY;
         request->timeout_ms = WORKSPACE_FILE_MS;
         break;
+    case WORKSPACE_TOOL_GET_PROCESS_OUTPUT:
+    case WORKSPACE_TOOL_KILL_PROCESS:
     case WORKSPACE_TOOL_COUNT:
         break;
     }
+}
+
+/* ---- commands in the background ---- */
+
+static bool is_background(const struct performance *p)
+{
+    return p->tool->id == WORKSPACE_TOOL_GET_PROCESS_OUTPUT ||
+           p->tool->id == WORKSPACE_TOOL_KILL_PROCESS ||
+           (p->tool->id == WORKSPACE_TOOL_EXECUTE_COMMAND && is_on(p, "background", false));
+}
+
+static int write_background(const struct performance *p, struct background *background,
+                            struct json_writer *json)
+{
+    bool kills = p->tool->id == WORKSPACE_TOOL_KILL_PROCESS;
+
+    if (p->tool->id != WORKSPACE_TOOL_EXECUTE_COMMAND)
+        return background_write(background, number_of(p, "tail", kills ? LAST_LINES : 0), json);
+    json_put_str(json, STR("processId"), str_from(background_id(background)));
+    json_put_str(json, STR("stdout"), STR_EMPTY);
+    json_put_str(json, STR("stderr"), STR_EMPTY);
+    json_key(json, STR("exitCode"));
+    json_write_null(json);
+    return 0;
+}
+
+static void on_background(void *data, const struct err *err, struct background *background)
+{
+    cleanup_buf struct buf object = BUF_INIT(RESULT_BYTES);
+    struct performance *p = data;
+    struct json_writer json;
+    struct err why = ERR_INIT;
+    int r;
+
+    if (err == NULL) {
+        json_writer_init(&json, &object);
+        json_begin_object(&json);
+        r = write_background(p, background, &json);
+        json_end_object(&json);
+        if (r == 0)
+            r = json_writer_finish(&json);
+        if (r < 0)
+            err_set_plain(&why, r);
+    } else {
+        why = *err;
+    }
+    finish(p, why.code != 0 ? &why : NULL, buf_view(&object));
+}
+
+static int begin_background(struct performance *p, const struct workspace_request *request,
+                            struct err *err)
+{
+    const struct background_events events = {.on_done = on_background, .data = p};
+    struct str text = text_of(p, "waitFor");
+    const struct background_wish wish = {
+        .id = text_of(p, "processId"),
+        .wait_ms = number_of(p, "waitMs", text.len > 0 ? TEXT_WAIT_MS : 0),
+        .text = text,
+        .kills = p->tool->id == WORKSPACE_TOOL_KILL_PROCESS,
+    };
+
+    return p->tool->id == WORKSPACE_TOOL_EXECUTE_COMMAND
+               ? background_start(p->workspace, request, &events, &p->watch, err)
+               : background_watch(p->workspace, &wish, &events, &p->watch, err);
 }
 
 int perform_begin(struct workspace *workspace, const struct catalog_tool *tool,
@@ -555,10 +589,8 @@ int perform_begin(struct workspace *workspace, const struct catalog_tool *tool,
     p->tool = tool;
     p->events = *events;
     arena_init(&p->arena, ARENA_BYTES);
-    for (size_t i = 0; i < array_size(p->streams); i++) {
-        buf_init(&p->streams[i].head, half_of(p));
-        buf_init(&p->streams[i].tail, 3 * half_of(p));
-    }
+    for (size_t i = 0; i < array_size(p->streams); i++)
+        kept_init(&p->streams[i], half_of(p));
     p->arguments = json_copy(&p->arena, arguments);
     if (p->arguments == NULL)
         r = err_set_plain(err, p->arena.error);
@@ -573,7 +605,9 @@ int perform_begin(struct workspace *workspace, const struct catalog_tool *tool,
         }
     }
     begun.data = p;
-    if (r == 0)
+    if (r == 0 && is_background(p))
+        r = begin_background(p, &request, err);
+    else if (r == 0)
         r = workspace_begin(workspace, &request, &begun, &p->call, err);
     if (r < 0) {
         free_performance(p);

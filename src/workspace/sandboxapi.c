@@ -20,7 +20,8 @@ enum {
     CREATE_MS = 60000,
     BUILD_MS = 20 * 60 * 1000,
     DESTROY_MS = 10000,
-    MAX_RESUMES = 3,
+    MAX_RESUMES = 3,     /* one soon after the other */
+    CALM_MS = 10 * 1000, /* after which they are no longer soon */
     PATH_BYTES = WORKSPACE_PATH_BYTES + 32,
 };
 
@@ -58,6 +59,8 @@ struct op {
     bool is_plain; /* first generation */
     int64_t seq;   /* of the last event; -1: none yet */
     unsigned resumes;
+    int64_t resumed_ms;
+    bool is_started; /* a background command, and its caller knows */
     bool has_ended;
     bool is_wrong; /* a line made no sense */
 };
@@ -412,6 +415,14 @@ static void take_exit(struct op *op, const struct json_value *event)
     workspace_command_ended(op->remote.call);
 }
 
+static void tell_start(struct op *op)
+{
+    if (!op->remote.call->request.is_background || op->is_started)
+        return;
+    op->is_started = true;
+    workspace_command_started(op->remote.call);
+}
+
 static void take_event(void *data, struct str line)
 {
     cleanup_arena struct arena arena = ARENA_INIT(REMOTE_ARENA_BYTES);
@@ -434,23 +445,31 @@ static void take_event(void *data, struct str line)
             return; /* it came before the connection was lost */
         op->seq = seq;
     }
+    if (str_eq(type, STR("error")) && json_get_str(event, STR("error"), &text))
+        err_set(&op->remote.refused, ERR_TOOL_FAILED, "%.*s", STR_ARG(text));
+    else
+        tell_start(op);
     if (str_eq(type, STR("stdout")) && json_get_str(event, STR("data"), &text))
         show(op, event, false, text);
     else if (str_eq(type, STR("stderr")) && json_get_str(event, STR("data"), &text))
         show(op, event, true, text);
     else if (str_eq(type, STR("exit")))
         take_exit(op, event);
-    else if (str_eq(type, STR("error")) && json_get_str(event, STR("error"), &text))
-        err_set(&op->remote.refused, ERR_TOOL_FAILED, "%.*s", STR_ARG(text));
 }
 
 /* The rest of a command whose answer was cut off. False if there is none. */
 static bool resume(struct op *op)
 {
+    const struct workspaces *workspaces = op->remote.call->workspace->workspaces;
     struct web_request *request = &op->remote.request;
-    bool is_own = api_of(op->remote.call->workspace->workspaces)->is_own;
+    bool is_own = api_of(workspaces)->is_own;
+    int64_t now_ms = loop_now_ms(workspaces->config.loop);
     struct err err = ERR_INIT;
 
+    /* Proxies cut what is silent for a minute, which long commands may be many times. */
+    if (now_ms - op->resumed_ms > CALM_MS)
+        op->resumes = 0;
+    op->resumed_ms = now_ms;
     /* A command of the own service, or of the first generation, has ended with its connection. */
     if (op->remote.call->request.action != WORKSPACE_EXECUTE || is_own || op->is_plain ||
         op->resumes++ >= MAX_RESUMES)
@@ -461,6 +480,22 @@ static bool resume(struct op *op)
         return false;
     web_send(request);
     return true;
+}
+
+static bool is_ours_to_kill(const struct op *op)
+{
+    /* Others end with their connection. */
+    return op->remote.call->request.action == WORKSPACE_EXECUTE && !op->has_ended &&
+           !op->is_plain && !api_of(op->remote.call->workspace->workspaces)->is_own;
+}
+
+static void ask_to_kill(struct op *op)
+{
+    char target[WEB_TARGET_BYTES];
+
+    snprintf(target, sizeof(target), "/sandboxes/%s/executions/%s", op->remote.call->workspace->id,
+             op->exec_id);
+    web_forget(op->remote.request.web, NULL, HTTP_METHOD_DELETE, target);
 }
 
 static void end_command(struct op *op, const struct err *err)
@@ -484,6 +519,8 @@ static void end_command(struct op *op, const struct err *err)
         why = *err;
     else
         err_set(&why, ERR_CONNECTION_LOST, "%s: the answer ended before the command did", provider);
+    if (is_ours_to_kill(op) && op->seq >= 0)
+        ask_to_kill(op); /* nobody could end it any more */
     finish(op, &why);
 }
 
@@ -645,8 +682,10 @@ static void on_looked(struct op *op, int status)
         op->stage = STAGE_MAIN;
         op->remote.refused = (struct err)ERR_INIT;
         err = (struct err)ERR_INIT;
-        if (send_op(op, &err) == 0)
+        if (send_op(op, &err) == 0) {
+            tell_start(op); /* it does not say so itself */
             return;
+        }
     }
     finish(op, &err);
 }
@@ -707,21 +746,26 @@ static void begin(struct workspace_call *call)
 static void drop(struct workspace_call *call)
 {
     struct op *op = call->driver;
-    char target[WEB_TARGET_BYTES];
 
     if (op == NULL)
         return;
-    /* Others end with their connection. */
-    if (call->request.action == WORKSPACE_EXECUTE && !op->has_ended &&
-        !api_of(call->workspace->workspaces)->is_own && !op->is_plain) {
-        snprintf(target, sizeof(target), "/sandboxes/%s/executions/%s", call->workspace->id,
-                 op->exec_id);
-        web_forget(op->remote.request.web, NULL, HTTP_METHOD_DELETE, target);
-    }
+    if (is_ours_to_kill(op))
+        ask_to_kill(op);
     if (call->request.action == WORKSPACE_WRITE)
         remove_part(op);
     call->driver = NULL;
     free_op(op);
+}
+
+/* The service then ends its answer. */
+static bool kill_command(struct workspace_call *call)
+{
+    struct op *op = call->driver;
+
+    if (op->is_plain)
+        return false;
+    ask_to_kill(op);
+    return true;
 }
 
 /* ---- the provider ---- */
@@ -792,5 +836,6 @@ const struct workspace_driver workspace_sandboxapi = {
     .forget = forget,
     .begin = begin,
     .drop = drop,
+    .kill = kill_command,
     .is_in_image = is_in_image,
 };

@@ -189,6 +189,8 @@ static size_t find_touched(const struct tool_call *call, struct touched out_touc
         out_touched[0] = (struct touched){"path", PERMISSION_CREATES};
         return 1;
     case WORKSPACE_TOOL_EXECUTE_COMMAND:
+    case WORKSPACE_TOOL_GET_PROCESS_OUTPUT:
+    case WORKSPACE_TOOL_KILL_PROCESS:
     case WORKSPACE_TOOL_COUNT:
         break;
     }
@@ -234,7 +236,8 @@ static int subject(void *data, const void *session, struct arena *arena,
         r = name_file(call, text_of(call, touched[i].argument), arena, &resources[i].given, err);
         resources[i].resolved = resources[i].given;
     }
-    if (r == 0 && count == 0) {
+    /* To read or to kill a process of its own needs none. */
+    if (r == 0 && call->tool->id == WORKSPACE_TOOL_EXECUTE_COMMAND) {
         r = name_command(call, arena, &resources[0], err);
         count = 1;
     }
@@ -252,6 +255,7 @@ static void say_action(const struct tool_call *call, char out_words[WORDS_BYTES]
     struct str path = utf8_cut(text_of(call, "path"), SHOWN_BYTES);
     struct str source = utf8_cut(text_of(call, "source"), SHOWN_BYTES);
     struct str destination = utf8_cut(text_of(call, "destination"), SHOWN_BYTES);
+    struct str process = utf8_cut(text_of(call, "processId"), SHOWN_BYTES);
 
     switch ((enum workspace_tool_id)call->tool->id) {
     case WORKSPACE_TOOL_READ_FILE:
@@ -291,7 +295,15 @@ static void say_action(const struct tool_call *call, char out_words[WORDS_BYTES]
         snprintf(out_words, WORDS_BYTES, "Creates the folder %.*s in the workspace", STR_ARG(path));
         return;
     case WORKSPACE_TOOL_EXECUTE_COMMAND:
-        snprintf(out_words, WORDS_BYTES, "Runs a command in the workspace");
+        snprintf(out_words, WORDS_BYTES, "Runs a command in the workspace%s",
+                 is_on(call, "background") ? ", which goes on in the background" : "");
+        return;
+    case WORKSPACE_TOOL_GET_PROCESS_OUTPUT:
+        snprintf(out_words, WORDS_BYTES, "Reads the output of process %.*s in the workspace",
+                 STR_ARG(process));
+        return;
+    case WORKSPACE_TOOL_KILL_PROCESS:
+        snprintf(out_words, WORDS_BYTES, "Kills process %.*s in the workspace", STR_ARG(process));
         return;
     case WORKSPACE_TOOL_COUNT:
         break;

@@ -560,6 +560,7 @@ int web_new(const struct web_config *config, struct web **out_web, struct err *e
     const struct httpclient_config http = {
         .may_reach = may_reach,
         .make_filter = config->make_filter != NULL ? make_filter : NULL,
+        .max_connections = WEB_MAX_CONNECTIONS,
         .data = web,
     };
     int r = 0;

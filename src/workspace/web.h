@@ -14,6 +14,7 @@
 #include "base/secret.h"
 #include "loop/timer.h"
 #include "net/http/client.h"
+#include "workspace/background.h"
 #include "workspace/ownservice.h"
 
 enum {
@@ -22,6 +23,8 @@ enum {
     WEB_MAX_TRIES = 6,               /* of a busy service */
     WEB_FIRST_WAIT_MS = 50,          /* doubled each time */
     WEB_MAX_WAIT_MS = 5000,          /* that a service may ask for */
+    /* Commands in the background have one each, as long as they run. */
+    WEB_MAX_CONNECTIONS = BACKGROUND_MAX_ALL + HTTPCLIENT_MAX_CONNECTIONS,
 };
 
 struct web_config {

@@ -7,6 +7,7 @@
 
 #include "base/hex.h"
 #include "base/rand.h"
+#include "workspace/background.h"
 #include "workspace/internal.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
     LAST_MS = 1000,   /* between the end of a command and that of its answer */
     CLOSE_MS = 60000, /* nobody waits for it but the service */
     CLOSE_LOOK_MS = 10,
+    KILL_MS = 5000,
 };
 
 static void end_now(struct workspace *workspace);
@@ -95,6 +97,42 @@ void workspace_output(struct workspace_call *call, bool is_error, struct str byt
 {
     if (call->events.on_output != NULL && bytes.len > 0)
         call->events.on_output(call->events.data, is_error, bytes);
+}
+
+void workspace_command_started(struct workspace_call *call)
+{
+    timer_start(&call->deadline, call->request.timeout_ms + GRACE_MS);
+    call->events.on_started(call->events.data);
+}
+
+void workspace_rewind(struct workspace_call *call)
+{
+    call->events.on_rewound(call->events.data);
+}
+
+void workspace_looked(struct workspace_call *call, const struct err *err)
+{
+    call->events.on_looked(call->events.data, err);
+}
+
+bool workspace_look(struct workspace_call *call)
+{
+    const struct workspace_driver *driver = call->workspace->workspaces->driver;
+
+    if (driver->look == NULL)
+        return false;
+    driver->look(call);
+    return true;
+}
+
+bool workspace_kill(struct workspace_call *call)
+{
+    const struct workspace_driver *driver = call->workspace->workspaces->driver;
+
+    if (driver->kill == NULL || !driver->kill(call))
+        return false;
+    timer_start(&call->deadline, KILL_MS);
+    return true;
 }
 
 void workspace_command_ended(struct workspace_call *call)
@@ -247,6 +285,7 @@ static void free_workspace(struct workspace *workspace)
     void (*gone)(void *data) = workspace->gone;
     void *data = workspace->gone_data;
 
+    background_free_all(workspace);
     workspaces->driver->forget(workspace);
     list_remove(&workspace->node);
     workspaces->count--;
@@ -313,6 +352,7 @@ static int make(struct workspaces *workspaces, struct workspace **out_workspace)
         return ERR_NO_MEMORY;
     workspace->workspaces = workspaces;
     list_init(&workspace->calls);
+    list_init(&workspace->backgrounds);
     list_append(&workspaces->all, &workspace->node);
     workspaces->count++;
     *out_workspace = workspace;
@@ -453,7 +493,8 @@ static int new_call(struct workspace *workspace, const struct workspace_request 
     if (request->action == WORKSPACE_EXECUTE) {
         if (request->timeout_ms <= 0)
             call->request.timeout_ms = workspaces->config.settings->timeout_ms;
-        limit_ms = call->request.timeout_ms + GRACE_MS;
+        limit_ms = GRACE_MS + (request->is_background ? workspaces->config.settings->timeout_ms
+                                                      : call->request.timeout_ms);
     }
     timer_start(&call->deadline, limit_ms);
     list_append(&workspace->calls, &call->node);

@@ -127,6 +127,11 @@ struct workspace_request {
     bool may_be_missing; /* delete */
     bool is_executable;  /* write, where the provider can say so */
     int64_t timeout_ms;  /* of a command; 0: that of the settings */
+    /*
+     * Of a command: the call has no deadline but this time limit once it runs. background.h has
+     * what else belongs to that.
+     */
+    bool is_background;
 };
 
 struct workspace_entry {
@@ -146,6 +151,12 @@ struct workspace_answer {
 };
 
 struct workspace_events {
+    /* Of a background command; may be NULL otherwise, like the next two. */
+    void (*on_started)(void *data);
+    /* What it has written comes again, from the beginning: the provider does not pass it on. */
+    void (*on_rewound)(void *data);
+    /* After workspace_look(); `err` says why nothing could be learned. */
+    void (*on_looked)(void *data, const struct err *err);
     /* What a command writes, as it comes; must not cancel. NULL: nobody wants it. */
     void (*on_output)(void *data, bool is_error, struct str bytes);
     /* `err` is NULL if it worked; else there is no answer. Never called from workspace_begin(). */
@@ -158,5 +169,13 @@ int workspace_begin(struct workspace *workspace, const struct workspace_request 
                     struct err *err);
 /* on_done does not come. A command is killed; something else may have been done. */
 void workspace_cancel(struct workspace_call *call);
+
+/*
+ * Of a background command that has started: has the provider asked for its output, and its end;
+ * on_looked or on_done follows. False: they come by themselves.
+ */
+bool workspace_look(struct workspace_call *call);
+/* Kills it, and on_done follows. False: only workspace_cancel() can. */
+bool workspace_kill(struct workspace_call *call);
 
 #endif

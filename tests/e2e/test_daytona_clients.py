@@ -59,7 +59,9 @@ class Versions(Client):
                  for name, package, file in (
                      ("Sandbox", "api-client", "sandbox.d.ts"), ("FileInfo", "toolbox-api-client", "file-info.d.ts"),
                      ("ErrorResponse", "toolbox-api-client", "error-response.d.ts"),
-                     ("SessionExecuteResponse", "toolbox-api-client", "session-execute-response.d.ts"))}
+                     ("SessionExecuteResponse", "toolbox-api-client", "session-execute-response.d.ts"),
+                     ("Command", "toolbox-api-client", "command.d.ts"),
+                     ("SessionCommandLogsResponse", "toolbox-api-client", "session-command-logs-response.d.ts"))}
         self.assertGreater(len(types["Sandbox"]), 20)
         self.assertEqual(recorded_answers.compare(recorded_answers.load("daytona"), types), [])
 

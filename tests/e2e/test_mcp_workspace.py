@@ -25,7 +25,7 @@ from sandboxd_scene import KEY, PATIENCE, Service, Unavailable
 from mcp_workspace_scene import Fake, WorkspaceScene, main, wait_until
 
 TOOLS = ["read_file", "list_files", "stat", "grep", "write_file", "edit_file", "delete_file", "copy_file",
-         "move_file", "mkdir", "execute_command"]
+         "move_file", "mkdir", "execute_command", "get_process_output", "kill_process"]
 
 
 class Suite:
@@ -38,7 +38,7 @@ class Suite:
         self.assertEqual(names, TOOLS)
         with self.assertRaises(mcp_client.Refused):
             self.client.request("resources/list")
-        with self.assertRaisesRegex(mcp_client.Refused, 'unknown tool "shell_execute"; the tools are .*, execute_command'):
+        with self.assertRaisesRegex(mcp_client.Refused, 'unknown tool "shell_execute"; the tools are .*, execute_command, get_process_output, kill_process'):
             self.client.call("shell_execute", command="ls")
 
     def test_files(self):
@@ -134,6 +134,87 @@ class Suite:
         client.notify("notifications/cancelled", {"requestId": message["id"]})
         wait_until(lambda: client.good("execute_command", command="flock -n lock true")["exitCode"] == 0,
                    "the command is killed, with its children")
+
+    def start(self, command, **more):
+        """The id of a command in the background."""
+        started = self.client.good("execute_command", command=command, background=True, **more)
+        self.assertEqual((started["stdout"], started["stderr"], started["exitCode"]), ("", "", None))
+        return started["processId"]
+
+    def output(self, process, **more):
+        return self.client.good("get_process_output", processId=process, **more)
+
+    def is_locked(self):
+        return self.client.good("execute_command", command="flock -n lock true")["exitCode"] != 0
+
+    def test_a_command_goes_on_in_the_background(self):
+        process = self.start("cd dir && echo ready && flock ../lock sh -c 'touch ../begun; sleep 1000'; echo late")
+        self.assertEqual(self.output(process, waitMs=300000)["exitCode"], 0)  # there is no such folder
+        self.client.good("mkdir", path="dir")
+        process = self.start("echo ready && flock ../lock sh -c 'touch ../begun; sleep 1000'", cwd="dir")
+        said = self.output(process, waitFor="ready", waitMs=300000)
+        self.assertEqual((said["processId"], said["state"], said["exitCode"]), (process, "running", None))
+        self.assertIn("ready\n", said["stdout"])
+        self.wait_for_file("begun")
+        self.assertTrue(self.is_locked())
+        ended = self.client.good("kill_process", processId=process)
+        self.assertEqual((ended["state"], ended["exitCode"], ended["killed"]), ("ended", None, True))
+        wait_until(lambda: not self.is_locked(), "it is killed, with its children")
+        for again in (self.output(process), self.client.good("kill_process", processId=process)):
+            self.assertEqual((again["state"], again["killed"]), ("ended", True))
+
+    def test_the_end_of_a_background_command(self):
+        process = self.start("cat; echo first; echo second; echo oops >&2; exit 3")
+        said = self.output(process, waitMs=300000)
+        self.assertEqual((said["state"], said["exitCode"]), ("ended", 3))
+        self.assertNotIn("killed", said)
+        self.assertIn("first\nsecond\n", said["stdout"])
+        self.assertIn("oops", said["stderr"] if self.tells_streams_apart else said["stdout"])
+        self.assertEqual(self.output(process, tail=1)["stdout"].strip(), "second")
+        timed = self.output(self.start("sleep 1000", timeout=300), waitMs=300000)
+        self.assertEqual((timed["state"], timed["exitCode"], timed["timedOut"]), ("ended", None, True))
+
+    def test_a_text_is_waited_for_that_nobody_has_seen(self):
+        process = self.start("printf 'one\\nrea'; until [ -e go ]; do sleep 0.05; done; printf 'dy\\none\\n'; sleep 1000")
+        self.assertIn("one\nrea", self.output(process, waitFor="rea", waitMs=300000)["stdout"])
+        self.assertNotIn("dy", self.output(process, waitFor="one", waitMs=1)["stdout"])
+        self.client.good("write_file", path="go", content="")
+        self.assertIn("ready", self.output(process, waitFor="ready", waitMs=300000)["stdout"])
+        process = self.start("echo two; until [ -e gone ]; do sleep 0.05; done; echo two; sleep 1000")
+        self.output(process, waitFor="two", waitMs=300000)
+        self.client.good("write_file", path="gone", content="")
+        self.assertEqual(self.output(process, waitFor="two", waitMs=300000)["stdout"].count("two"), 2)
+
+    def test_long_output_of_the_background_has_a_gap(self):
+        long = self.output(self.start("seq 1 200000"), waitMs=300000)["stdout"]
+        self.assertTrue(long.startswith("1\n2\n"))
+        self.assertTrue(long.rstrip().endswith("200000"))
+        self.assertLess(len(long), 300000)
+        self.assertIn("left out]", long)
+
+    def test_a_wait_can_be_cancelled(self):
+        process = self.start("sleep 1000")
+        message = self.client.call_message("get_process_output", {"processId": process, "waitMs": 300000})
+        self.client.send(message)
+        self.client.notify("notifications/cancelled", {"requestId": message["id"]})
+        self.assertEqual(self.output(process)["state"], "running")
+        self.assertEqual(self.client.end(), 0)
+
+    def test_so_many_run_in_the_background(self):
+        self.assertIn("there is no process 'p1'", self.client.bad("get_process_output", processId="p1"))
+        over = self.start("true")
+        self.output(over, waitMs=300000)
+        processes = [self.start("sleep 1000") for _ in range(8)]
+        self.assertIn("kill_process", self.client.bad("execute_command", command="true", background=True))
+        words = self.client.bad("kill_process", processId="p999")
+        for process in (over, *processes):
+            self.assertRegex(words, rf"\b{process}\b")
+        self.client.good("kill_process", processId=processes[3])
+        for _ in range(8):
+            self.output(self.start("true"), waitMs=300000)
+        # The oldest that is over is forgotten first, and none that runs.
+        self.client.bad("get_process_output", processId=over)
+        self.assertEqual(self.output(processes[0])["state"], "running")
 
     def wait_for_file(self, name):
         wait_until(lambda: any(entry["name"] == name for entry in self.client.good("list_files")["entries"]),
@@ -263,6 +344,15 @@ class Isolated(Suite, Swept, Shared):
         self.assertEqual(self.service.output(sandbox, "cat kept"), "1\n")
         self.delete(sandbox)
 
+    def test_background_commands_in_a_sandbox_of_the_user_end_with_the_client(self):
+        sandbox = self.service.create()
+        client = self.mcp(f"isolated:{sandbox}")
+        client.good("execute_command", command="flock lock sh -c 'echo begun; sleep 1000'", background=True)
+        client.good("get_process_output", processId="p1", waitFor="begun", waitMs=300000)
+        self.assertEqual(client.end(), 0)
+        wait_until(lambda: self.service.events(sandbox, "flock -n lock true")[-1]["exit_code"] == 0, "it is killed")
+        self.delete(sandbox)
+
     def test_a_set_up_makes_an_image_once(self):
         first = self.mcp("isolated", "--workspace-setup", "RUN echo made > /etc/mark\nENV MARK=yes")
         self.assertEqual(first.good("read_file", path="/etc/mark")["content"], "made\n")
@@ -359,17 +449,32 @@ class Permission(Shared):
         self.assertIn("workspace:isolated echo asked", question["params"]["message"])
         client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
         self.assertTrue(client.result(message["id"])["isError"])
+        message = client.call_message("execute_command", {"command": "echo on", "background": True})
+        client.send(message)
+        question = client.wait_until(lambda: client.notes and client.notes.popleft())
+        self.assertIn("Runs a command in the workspace, which goes on in the background", question["params"]["message"])
+        client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"decision": "Allow once"}}})
+        process = client.result(message["id"])["structuredContent"]["processId"]
+        # To read it and to end it needs no other answer.
+        self.assertEqual(client.good("get_process_output", processId=process, waitMs=300000)["exitCode"], 0)
+        client.good("kill_process", processId=process)
 
     def test_the_audit_log_has_intent_and_outcome(self):
         client = self.mcp("isolated")
         client.good("write_file", path="a", content="1")
         client.bad("read_file", path="missing")
         client.good("execute_command", command="true # with a note")
+        client.good("execute_command", command="echo KEY=0123456789abcdef", background=True)
+        client.good("get_process_output", processId="p1")
+        client.good("kill_process", processId="p1")
         self.assertEqual(client.end(), 0)
         records = [json.loads(line) for line in (self.state / "audit.jsonl").read_text().splitlines()]
         seen = [(record.get("tool"), record.get("result")) for record in records if record.get("tool")]
         text = json.dumps(records)
         self.assertIn("Runs a command in the workspace: true # with a note", text)
+        self.assertIn("Runs a command in the workspace, which goes on in the background: echo KEY=", text)
+        self.assertIn("Reads the output of process p1 in the workspace", text)
+        self.assertIn("Kills process p1 in the workspace", text)
         self.assertIn("Writes 1 bytes to a in the workspace", text)
         self.assertIn("Reads missing in the workspace", text)
         self.assertGreaterEqual(len(seen), 6)
@@ -541,7 +646,11 @@ class Faults(WorkspaceScene):
                 return None
             return self.basics(request)
 
-        done = self.open(behave).good("execute_command", command="whatever")
+        client = self.open(behave)
+        done = client.good("execute_command", command="whatever")
+        self.assertEqual((done["stdout"], done["exitCode"]), ("first second", 0))
+        client.good("execute_command", command="whatever", background=True)
+        done = client.good("get_process_output", processId="p1", waitMs=300000)
         self.assertEqual((done["stdout"], done["exitCode"]), ("first second", 0))
 
     def test_a_command_whose_answer_is_always_cut(self):
@@ -553,7 +662,45 @@ class Faults(WorkspaceScene):
                 return None
             return self.basics(request)
 
-        self.assertIn("n8n-sandbox: ", self.open(behave).bad("execute_command", command="whatever"))
+        client = self.open(behave)
+        self.assertIn("n8n-sandbox: ", client.bad("execute_command", command="whatever"))
+        process = client.good("execute_command", command="whatever", background=True)["processId"]
+        lost = client.good("get_process_output", processId=process, waitMs=300000)
+        self.assertEqual((lost["state"], lost["exitCode"]), ("ended", None))
+        self.assertIn("n8n-sandbox: ", lost["error"])
+        # Nobody could end them any more.
+        self.assertEqual(client.end(), 0)
+        self.assertEqual(len([path for path in self.deleted() if "/executions/" in path]), 2)
+
+    def test_a_background_command_that_cannot_start(self):
+        def behave(request):
+            if request.route.endswith("/executions"):
+                request.begin_lines()
+                request.line(seq=0, type="error", error="workdir does not exist")
+                request.end_lines()
+                return None
+            return self.basics(request)
+
+        client = self.open(behave)
+        self.assertEqual(client.bad("execute_command", command="x", background=True), "workdir does not exist")
+        self.assertIn("and no other", client.bad("kill_process", processId="p1"))
+
+    def test_a_background_command_that_the_service_does_not_kill(self):
+        held = threading.Event()
+
+        def behave(request):
+            if request.command == "POST" and request.route.endswith("/executions"):
+                request.begin_lines()
+                request.line(seq=0, type="started", exec_id="x")
+                held.wait()
+                return None
+            return self.basics(request)
+
+        self.addCleanup(held.set)
+        client = self.open(behave)
+        client.good("execute_command", command="x", background=True)
+        said = client.good("kill_process", processId="p1")
+        self.assertEqual((said["state"], said["killed"]), ("ended", True))
 
     def test_events_that_make_no_sense(self):
         for line in (b"{\n", b"[]\n", b'{"type":7}\n', b'{"type":"exit","exit_code":"x"}\n'):
@@ -590,6 +737,8 @@ class Faults(WorkspaceScene):
 
         client = self.open(behave)
         self.assertEqual(client.good("execute_command", command="old")["stdout"], "old")
+        client.good("execute_command", command="behind", background=True)
+        self.assertEqual(client.good("get_process_output", processId="p1", waitMs=300000)["stdout"], "behind")
 
     def test_a_slow_service_is_given_up_when_the_call_is_cancelled(self):
         held = threading.Event()

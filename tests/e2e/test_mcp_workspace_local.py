@@ -43,9 +43,15 @@ class Local(Suite, WorkspaceScene):
     def test_it_is_ended_when_its_host_is_killed(self):
         self.check_killed(lambda: os.kill(self.host_of(self.client), signal.SIGKILL))
 
-    def check_killed(self, kill):
+    def test_background_commands_end_when_its_host_is_killed(self):
+        self.check_killed(lambda: os.kill(self.host_of(self.client), signal.SIGKILL), background=True)
+
+    def test_background_commands_end_with_its_client(self):
+        self.check_killed(self.client.end, background=True)
+
+    def check_killed(self, kill, **more):
         self.client.send(self.client.call_message(
-            "execute_command", {"command": "flock lock sh -c 'touch begun; sleep 1000'"}))
+            "execute_command", {"command": "flock lock sh -c 'touch begun; sleep 1000'", **more}))
         self.wait_for_file("begun")
         lock = self.room / "workspace-builders" / self.sandboxes()[0] / "lock"
         kill()

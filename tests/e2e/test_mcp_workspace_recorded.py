@@ -47,6 +47,9 @@ class N8nSandbox(Recorded):
         done = client.good("execute_command", command="x")
         self.assertEqual((done["stdout"], done["stderr"], done["exitCode"]), ("größe\n", "careful\n", 3))
         self.assertEqual(client.bad("execute_command", command="x"), "workdir does not exist")
+        client.good("execute_command", command="x", background=True)
+        said = client.good("get_process_output", processId="p1", waitMs=300000)
+        self.assertEqual((said["state"], said["error"]), ("ended", "workdir does not exist"))
         self.assertEqual(client.end(), 0)
         self.assertIn(2, [path.count("/") for path in self.asked("DELETE")])  # the sandbox itself
         self.assert_plain()
@@ -68,6 +71,11 @@ class Daytona(Recorded):
         self.assertEqual((done["stdout"], done["stderr"], done["exitCode"]), ("größe\n", "careful\n", 3))
         done = client.good("execute_command", command="x")  # both streams in one text
         self.assertEqual((done["stdout"], done["stderr"], done["exitCode"]), ("größe\nmore\n", "careful\n", 0))
+        client.good("execute_command", command="x", background=True)
+        said = client.good("get_process_output", processId="p1")
+        self.assertEqual((said["state"], said["stdout"], said["stderr"]), ("running", "größe\n", "careful\n"))
+        said = client.good("get_process_output", processId="p1", waitMs=300000)  # both streams in one text
+        self.assertEqual((said["stdout"], said["stderr"], said["exitCode"]), ("größe\nmore\n", "careful\n", 3))
         client.good("move_file", source="a.txt", destination="b.txt")
         self.assertEqual(client.end(), 0)
         self.assertIn(f"/api/sandbox/{self.service.recording['sandbox']}", self.asked("DELETE"))

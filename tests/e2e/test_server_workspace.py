@@ -25,7 +25,7 @@ from sandboxd_scene import Scene, Service, Unavailable
 from server_scene import Agent, OURS, PATIENCE, Server, Stream, clean_environment
 
 TOOLS = ["read_file", "list_files", "stat", "grep", "write_file", "edit_file", "delete_file", "copy_file",
-         "move_file", "mkdir", "execute_command"]
+         "move_file", "mkdir", "execute_command", "get_process_output", "kill_process"]
 NAME = "gatehouse/conversation"
 
 
@@ -151,6 +151,18 @@ class Conversations(WorkspaceScene):
         server.ask("DELETE", "/mcp", None, one.headers)
         wait_until(lambda: len(self.sandboxes()) == 2, "the first workspace ends")
         self.assertEqual(self.good(two, "read_file", path="mine")["content"], "1")
+
+    def test_processes_are_those_of_their_conversation(self):
+        server = self.gateway()
+        key = self.key()
+        one, two = Agent(server, key), Agent(server, key)
+        process = self.good(one, "execute_command", command="echo here; sleep 1000", background=True)["processId"]
+        self.assertIn("here\n", self.good(one, "get_process_output", processId=process, waitFor="here")["stdout"])
+        for tool in ("get_process_output", "kill_process"):
+            self.assertIn("there is no process", self.bad(two, tool, processId=process))
+        self.assertEqual(self.good(one, "get_process_output", processId=process)["state"], "running")
+        server.ask("DELETE", "/mcp", None, one.headers)
+        wait_until(lambda: len(self.sandboxes()) == 0, "the workspace ends, although it works")
 
     def test_names_of_clients_without_a_session(self):
         server = self.gateway()

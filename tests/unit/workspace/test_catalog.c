@@ -23,6 +23,11 @@ static const struct sample good[] = {
     {WORKSPACE_TOOL_MOVE_FILE, "{\"source\":\"a\",\"destination\":\"b\",\"overwrite\":true}"},
     {WORKSPACE_TOOL_MKDIR, "{\"path\":\"a\"}"},
     {WORKSPACE_TOOL_EXECUTE_COMMAND, "{\"command\":\"true\",\"timeout\":1,\"cwd\":\"/\"}"},
+    {WORKSPACE_TOOL_EXECUTE_COMMAND, "{\"command\":\"true\",\"background\":true}"},
+    {WORKSPACE_TOOL_GET_PROCESS_OUTPUT, "{\"processId\":\"p1\"}"},
+    {WORKSPACE_TOOL_GET_PROCESS_OUTPUT,
+     "{\"processId\":\"p1\",\"tail\":1,\"waitMs\":0,\"waitFor\":\"a\"}"},
+    {WORKSPACE_TOOL_KILL_PROCESS, "{\"processId\":\"p1\",\"tail\":9}"},
 };
 
 static const struct sample bad[] = {
@@ -34,6 +39,11 @@ static const struct sample bad[] = {
     {WORKSPACE_TOOL_COPY_FILE, "{\"source\":\"a\"}"},
     {WORKSPACE_TOOL_EXECUTE_COMMAND, "{\"command\":\"\"}"},
     {WORKSPACE_TOOL_EXECUTE_COMMAND, "{\"command\":\"true\",\"timeout\":0}"},
+    {WORKSPACE_TOOL_EXECUTE_COMMAND, "{\"command\":\"true\",\"background\":1}"},
+    {WORKSPACE_TOOL_GET_PROCESS_OUTPUT, "{}"},
+    {WORKSPACE_TOOL_GET_PROCESS_OUTPUT, "{\"processId\":\"p1\",\"waitMs\":300001}"},
+    {WORKSPACE_TOOL_GET_PROCESS_OUTPUT, "{\"processId\":\"p1\",\"waitFor\":\"\"}"},
+    {WORKSPACE_TOOL_KILL_PROCESS, "{\"processId\":1}"},
 };
 
 static int check_against(struct arena *arena, const struct json_value *document, const char *json)
