@@ -49,12 +49,15 @@ class Refused(Exception):
 
 
 def without_node(folder):
-    """The preset's packages without Node.js, whose own binary this machine has."""
+    """The preset's packages without Node.js, whose own binary this machine has, and npm."""
     package = json.loads((PRESET / "package.json").read_text())
     lock = json.loads((PRESET / "package-lock.json").read_text())
     for name in package.pop("optionalDependencies"):
         del lock["packages"][f"node_modules/{name}"]
     del lock["packages"][""]["optionalDependencies"]
+    del package["dependencies"]["npm"], lock["packages"][""]["dependencies"]["npm"]
+    lock["packages"] = {name: about for name, about in lock["packages"].items()
+                        if name != "node_modules/npm" and not about.get("inBundle")}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "package.json").write_text(json.dumps(package))
     (folder / "package-lock.json").write_text(json.dumps(lock))
@@ -159,11 +162,33 @@ class Loop(Scene):
             self.assertNotIn(other, seen)
             self.assertIn(name, seen)
         self.assertEqual(service.ask("GET", "/sandboxes")[2], [])
-        if self.is_preset:  # from now on without the network: the layers are there
-            service.close()
+        if self.is_preset:
+            self.use_npm(service, image)
+            service.close()  # from now on without the network: the layers are there
             again = self.serve()
             self.assertEqual(again.ask("POST", "/sandboxes", {"dockerfile_steps": ["FROM builder"]})[2]["image_id"], image)
             self.assertEqual(self.build_one(again, image, "offline", [RIGHT])[1][0]["name"], "offline")
+
+    def use_npm(self, service, image):
+        """It is the pinned one, and installs for the sandbox's user; without the network what is there."""
+        builder = Builder(service, image)
+        pinned = json.loads((PRESET / "package.json").read_text())["dependencies"]["npm"]
+        self.assertEqual(builder.run("npm --version; npx --version").split(), [pinned] * 2)
+        builder.write("tool/package.json", '{"name":"tool","version":"1.0.0","bin":"tool.js"}')
+        builder.write("tool/tool.js", "#!/usr/bin/env node\nconsole.log('runs', process.version)\n")
+        node = builder.run("node --version")
+        self.assertEqual(builder.run("mkdir app && cd app && npm init -y > /dev/null && npm install ../tool > /dev/null && npx tool 2> /dev/null"),
+                         f"runs {node}")
+        self.assertEqual(builder.run("npm install -g ./tool > /dev/null && tool"), f"runs {node}")
+        # It trusts whom this machine trusts, as its other programs do.
+        builder.write("trust.js", "const tls = require('tls'), all = new Set(tls.getCACertificates('default'));\n"
+                      "console.log(tls.getCACertificates('system').every((one) => all.has(one)));\n")
+        self.assertEqual(builder.run("node trust.js"), "true\n")
+        # The rest is this machine's system.
+        for name, command in (("bash", "bash -c 'echo here'"), ("python3", "python3 -c 'print(\"here\")'")):
+            if (pathlib.Path("/usr/bin") / name).exists():
+                self.assertEqual(builder.run(command), "here\n")
+        builder.close()
 
 
 if __name__ == "__main__":
