@@ -685,6 +685,25 @@ class Faults(WorkspaceScene):
         self.assertEqual(client.bad("execute_command", command="x", background=True), "workdir does not exist")
         self.assertIn("and no other", client.bad("kill_process", processId="p1"))
 
+    def test_a_background_command_whose_start_is_cancelled(self):
+        held, arrived = threading.Event(), threading.Event()
+
+        def behave(request):
+            if request.route.endswith("/executions"):
+                arrived.set()
+                held.wait()
+                return None
+            return self.basics(request)
+
+        self.addCleanup(held.set)
+        client = self.open(behave)
+        message = client.call_message("execute_command", {"command": "x", "background": True})
+        client.send(message)
+        arrived.wait()
+        client.notify("notifications/cancelled", {"requestId": message["id"]})
+        wait_until(lambda: any("/executions/" in path for path in self.deleted()), "the service is told to kill it")
+        self.assertIn("and no other", client.bad("kill_process", processId="p1"))
+
     def test_a_background_command_that_the_service_does_not_kill(self):
         held = threading.Event()
 
