@@ -26,6 +26,8 @@ const struct option connect_options[CONNECT_OPTIONS] = {
          .help = "the folder (default: the one in the settings, or the current one)"},
     [CONNECT_OPTION_RO] = {SHARED_RO},
     [CONNECT_OPTION_RW] = {SHARED_RW},
+    [CONNECT_OPTION_DENY] = {SHARED_DENY},
+    [CONNECT_OPTION_ALLOW] = {SHARED_ALLOW},
     [CONNECT_OPTION_HARD_LINKS] = {SHARED_HARD_LINKS},
     [CONNECT_OPTION_MAX_FILE_SIZE] = {SHARED_MAX_FILE_SIZE, .env = "GATEHOUSE_MAX_FILE_SIZE"},
     [CONNECT_OPTION_MAX_LINES] = {SHARED_MAX_LINES, .env = "GATEHOUSE_MAX_LINES"},

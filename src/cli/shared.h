@@ -74,6 +74,23 @@ enum { SHARED_MAX_FOLDERS = 32 }; /* in all */
     .help = "reading files that usually hold secrets (.env, private keys, tokens), where reading " \
             "is allowed"
 
+#define SHARED_DENY                                                                                \
+    .name = "deny", .type = OPTION_LIST, .env = "GATEHOUSE_DENY", .placeholder = "GLOB",           \
+    .help = "hide files matching GLOB, like '**/.env'; repeatable or comma-separated; wins over "  \
+            "--allow"
+
+#define SHARED_ALLOW                                                                               \
+    .name = "allow", .type = OPTION_LIST, .env = "GATEHOUSE_ALLOW", .placeholder = "GLOB",         \
+    .help = "hide all files that do not match GLOB; repeatable or comma-separated"
+
+/* Commands see whole folders: nothing else can be told to a sandbox. */
+#define SHARED_ALLOW_REFUSAL                                                                       \
+    "--allow does not apply to commands, which see the whole folder: use --deny, or "              \
+    "--permission-shell deny"
+#define SHARED_DENY_REFUSAL                                                                        \
+    "--deny hides nothing from commands without a sandbox: omit it, or "                           \
+    "--dangerously-disable-shell-sandbox"
+
 /* Of SHARED_HARD_LINKS. */
 enum shared_hard_links { SHARED_HARD_LINKS_REJECT, SHARED_HARD_LINKS_ALLOW };
 

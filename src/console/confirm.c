@@ -6,7 +6,11 @@
 #include "base/cleanup.h"
 #include "console/confirm_internal.h"
 
-enum { PRINT_BYTES = 1 << 20 };
+enum {
+    PRINT_BYTES = 1 << 20,
+    SHOWN_GLOBS = 16, /* of a list */
+    GLOBS_BYTES = 32 << 10,
+};
 
 /* ---- the values ---- */
 
@@ -53,6 +57,8 @@ static int settle(struct confirm *confirm)
 
     modes.of[CATALOG_FILESYSTEM_WRITE] = confirm_mode_of(confirm, CATALOG_FILESYSTEM_WRITE);
     r = permission_modes_constrain(&modes, &confirm->problem);
+    if (r == 0 && modes.of[CATALOG_SHELL] != PERMISSION_DENY && confirm->commands_refusal != NULL)
+        r = err_set(&confirm->problem, ERR_INVALID_OPTION, "%s", confirm->commands_refusal);
     if (r < 0)
         return r;
     confirm->problem.code = 0;
@@ -335,6 +341,8 @@ void confirm_free(struct confirm *confirm)
     buf_done(&confirm->dir);
     buf_done(&confirm->typed);
     buf_done(&confirm->hosts);
+    buf_done(&confirm->denied);
+    buf_done(&confirm->allowed);
     for (size_t i = 0; i < confirm->other_count; i++)
         buf_done(&confirm->others[i]);
     for (size_t i = 0; i < confirm->writable_count; i++)
@@ -346,6 +354,19 @@ static int keep(struct buf *buf, struct str text)
 {
     buf_init(buf, CONFIRM_MAX_TEXT);
     return buf_append_str(buf, text);
+}
+
+static int keep_globs(struct buf *buf, const char *const *globs)
+{
+    size_t count = 0;
+    int r = 0;
+
+    buf_init(buf, GLOBS_BYTES);
+    for (; globs != NULL && globs[count] != NULL && r == 0; count++)
+        if (count < SHOWN_GLOBS)
+            r = buf_printf(buf, "%s%s", count > 0 ? ", " : "", globs[count]);
+    return r == 0 && count > SHOWN_GLOBS ? buf_printf(buf, " and %zu more", count - SHOWN_GLOBS)
+                                         : r;
 }
 
 int confirm_ask(struct console *console, const struct confirm_offer *offer, confirm_done_fn *done,
@@ -369,6 +390,7 @@ int confirm_ask(struct console *console, const struct confirm_offer *offer, conf
     confirm->has_write_access = offer->has_write_access;
     confirm->only_reads_dir = offer->only_reads_dir;
     confirm->take_dir = offer->take_dir;
+    confirm->commands_refusal = offer->commands_refusal;
     confirm->shell_is_open = offer->shell_is_open;
     confirm->is_exposed = offer->is_exposed;
     confirm->shell_has_network = offer->shell_has_network;
@@ -377,6 +399,10 @@ int confirm_ask(struct console *console, const struct confirm_offer *offer, conf
     r = keep(&confirm->url, offer->url);
     if (r == 0)
         r = keep(&confirm->dir, offer->dir);
+    if (r == 0)
+        r = keep_globs(&confirm->denied, offer->denied);
+    if (r == 0)
+        r = keep_globs(&confirm->allowed, offer->allowed);
     for (size_t i = 0; offer->shell_domains != NULL && offer->shell_domains[i] != NULL && r == 0;
          i++)
         r = buf_printf(&confirm->hosts, "%s%s", i > 0 ? ", " : "", offer->shell_domains[i]);

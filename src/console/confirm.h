@@ -35,6 +35,9 @@ struct confirm_offer {
     bool only_reads_dir;   /* files are changed in others at most */
     const struct confirm_folder *others;
     size_t other_count;
+    const char *const *denied;    /* globs of files that are hidden, NULL-terminated; or NULL */
+    const char *const *allowed;   /* those of the only ones that are not; or NULL */
+    const char *commands_refusal; /* static: why commands must be denied; NULL: they need not */
     bool shell_is_open; /* commands can do everything the user can; the next ones have no effect */
     bool shell_has_network;
     const char *const *shell_domains; /* hosts on the web, NULL-terminated; or NULL */

@@ -46,6 +46,9 @@ struct confirm {
     struct buf others[CONFIRM_MAX_OTHERS];
     bool writes_other[CONFIRM_MAX_OTHERS];
     size_t other_count;
+    struct buf denied;
+    struct buf allowed;
+    const char *commands_refusal;
     struct buf typed;
     struct err problem; /* why the editor cannot be closed */
 

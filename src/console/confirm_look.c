@@ -101,6 +101,14 @@ static void write_others(const struct confirm *confirm, struct console_page *pag
     }
 }
 
+static void write_globs(struct console_page *page, const char *title, const struct buf *globs)
+{
+    if (globs->len == 0)
+        return;
+    page_say(page, PAGE_FAINT, "%s", title);
+    page_quote(page, PAGE_BOLD, buf_view(globs), PAGE_LINE);
+}
+
 static void write_offer(const struct confirm *confirm, struct console_page *page)
 {
     page_say(page, PAGE_FAINT, "Server:");
@@ -113,6 +121,8 @@ static void write_offer(const struct confirm *confirm, struct console_page *page
     page_quote(page, PAGE_BOLD, buf_view(&confirm->dir), PAGE_NAME);
     write_others(confirm, page, true);
     write_others(confirm, page, false);
+    write_globs(page, "Files that it does not see:", &confirm->denied);
+    write_globs(page, "The only files that it sees:", &confirm->allowed);
     page_say(page, PAGE_FAINT, "It may:");
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         page_say(page, confirm_mode_of(confirm, i) == PERMISSION_ALLOW ? PAGE_BOLD : PAGE_PLAIN,

@@ -5,7 +5,15 @@
 
 #include "authority/names/glob.h"
 #include "authority/names/path.h"
-#include "files/tool.h"
+#include "base/printable.h"
+
+enum { SHOWN_BYTES = 128 };
+
+/* Of a pattern, in a message. */
+static void show(struct str pattern, char out_text[SHOWN_BYTES + PRINTABLE_CUT_BYTES])
+{
+    printable_cut(pattern, PRINTABLE_LINE, out_text, SHOWN_BYTES);
+}
 
 /* The first component of an absolute path; empty for "/". */
 static struct str first_of(struct str path)
@@ -33,9 +41,9 @@ static bool has_dots(struct str pattern)
 
 static int check(const char *option, struct str pattern, struct err *err)
 {
-    char shown[TOOL_SHOWN_BYTES];
+    char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];
 
-    tool_show(pattern, shown);
+    show(pattern, shown);
     if (is_home(pattern))
         return err_set(err, ERR_INVALID_ARGUMENT,
                        "%s '%s': '~' does not mean the home directory; write a path relative to "
@@ -62,7 +70,7 @@ static int take_absolute(struct arena *arena, const char *option, struct str pat
                          const char *const *roots, const char *const *others,
                          const char **out_pattern, struct err *err)
 {
-    char shown[TOOL_SHOWN_BYTES];
+    char shown[SHOWN_BYTES + PRINTABLE_CUT_BYTES];
     bool is_elsewhere = false;
 
     for (; *roots != NULL; roots++) {
@@ -95,11 +103,33 @@ static int take_absolute(struct arena *arena, const char *option, struct str pat
     }
     if (!is_elsewhere)
         return 0;
-    tool_show(pattern, shown);
+    show(pattern, shown);
     return err_set(err, ERR_INVALID_ARGUMENT,
                    "%s '%s' is outside the folder and would match nothing; write a path relative "
                    "to the folder",
                    option, shown);
+}
+
+static int check_syntax(const char *option, const char *pattern, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(PATTERNS_MAX_BYTES);
+    const struct glob *glob;
+    struct err why = ERR_INIT;
+    int r = glob_compile(&arena, str_from(pattern), &glob, &why);
+
+    return r < 0 ? err_set(err, r, "%s: %s", option, why.message) : 0;
+}
+
+int patterns_check(const char *option, const char *const *given, struct err *err)
+{
+    int r = 0;
+
+    for (; given != NULL && *given != NULL && r == 0; given++) {
+        r = check(option, str_from(*given), err);
+        if (r == 0)
+            r = check_syntax(option, *given, err);
+    }
+    return r;
 }
 
 int patterns_take(struct arena *arena, const char *option, const char *const *given,
@@ -121,6 +151,8 @@ int patterns_take(struct arena *arena, const char *option, const char *const *gi
         patterns[i] = given[i];
         if (r == 0 && str_starts_with(pattern, STR("/")))
             r = take_absolute(arena, option, pattern, roots, others, &patterns[i], err);
+        if (r == 0)
+            r = check_syntax(option, patterns[i], err);
         if (r < 0)
             return r;
     }

@@ -22,6 +22,9 @@ int patterns_take(struct arena *arena, const char *option, const char *const *gi
                   const char *const *roots, const char *const *others,
                   const char *const **out_patterns, struct err *err);
 
+/* The same errors, as far as they do not depend on the folder. */
+int patterns_check(const char *option, const char *const *given, struct err *err);
+
 struct glob_set;
 
 /* Which option excludes this name, as the end of a sentence; NULL if neither does by itself. */

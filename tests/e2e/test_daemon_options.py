@@ -46,6 +46,8 @@ ROWS = (
     Row("--dir", None, "{place}/there", "folder", "root", "there"),
     Row("--ro", None, "{place}/there", "folders", {"root": "read"}, {"root": "read", "there": "read"}),
     Row("--rw", None, "{place}/there", "folders", {"root": "read"}, {"root": "read", "there": "write"}),
+    Row("--deny", "GATEHOUSE_DENY", "**/x,a.*", "names", ["a.txt"], []),
+    Row("--allow", "GATEHOUSE_ALLOW", "src/**", "names", ["a.txt"], []),
     Row("--hard-links", "GATEHOUSE_HARD_LINKS", "allow", "read_second_name", False, True),
     Row("--max-file-size", "GATEHOUSE_MAX_FILE_SIZE", "1KiB", "can_write_2_kib", True, False),
     Row("--max-lines", "GATEHOUSE_MAX_LINES", "1", "lines", "one\ntwo", "one"),
@@ -178,6 +180,10 @@ class Looks(Scene):
         server, _ = self.start(*flags, **variables)
         return {pathlib.Path(one["path"]).name: one["access"]
                 for one in self.good(server, "list_allowed_directories")["directories"]}
+
+    def names(self, *flags, **variables):
+        server, _ = self.start(*flags, **variables)
+        return [one["path"] for one in self.good(server, "list_files", dirPath=".")["entries"]]
 
     def can_write_2_kib(self, *flags, **variables):
         return self.outcome((*WRITES, *flags), variables, "write_file", filePath="b",

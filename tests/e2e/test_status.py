@@ -242,7 +242,7 @@ class Status(unittest.TestCase):
             b'HTTP/1.1 200 OK\r\n\r\n{"connected":"yes","dir":"/srv"}',
             b'HTTP/1.1 200 OK\r\n\r\n{"connected":true}',
             b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 5000,
-            b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (1 << 20) + good,
+            b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (4 << 20) + good,
         ):
             with self.subTest(answer[:60]), self.impostor(answer):
                 result = self.ask("--json")

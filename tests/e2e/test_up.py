@@ -215,6 +215,66 @@ class SeveralFolders(unittest.TestCase):
             self.assertEqual((result.returncode, result.stdout), (1, ""), flags)
             self.assertIn(words, result.stderr)
 
+    def test_what_is_hidden_is_hidden_from_the_page_and_from_agents(self):
+        for name in ("a.txt", "src/main.c", "src/a.key", ".env.production"):
+            (self.room / "alpha" / name).parent.mkdir(exist_ok=True)
+            (self.room / "alpha" / name).write_text("needle")
+            (self.room / "beta" / pathlib.Path(name).name).write_text("needle")
+        up = Up(self, "alpha", "--ro", "beta", "--deny", "**/.env.production,*.{key,pem}",
+                "--deny", f"{self.room}/beta/main.c", "--permission-shell", "allow")
+        self.assertIn("\nHidden files: **/.env.production, *.{key,pem}, " + f"{self.room}/beta/main.c\n", up.said)
+        self.wait_for_daemons("alpha")
+        self.assertIn("\nHidden files: **/.env.production, *.{key,pem}, ", self.run_it("status").stdout)
+        self.log_in(up)
+        for name in ("src/a.key", ".env.production", f"{self.room}/beta/a.key", f"{self.room}/beta/main.c"):
+            self.assertIn("is denied by --deny", json.dumps(self.call(up, "read_file", filePath=name)))
+        names = [one["path"] for one in self.call(up, "list_files", dirPath=".")["entries"]]
+        self.assertEqual(sorted(names), ["a.txt", "src"])
+        found = self.call(up, "search_files", dirPath=".", query="needle")["matches"]
+        self.assertEqual(sorted(one["path"] for one in found), ["a.txt", "src/main.c"])
+        if has_boxes():
+            told = self.call(up, "shell_execute", command="cat a.txt .env.production src/*.key ../beta/main.c; true")
+            self.assertEqual(told["stdout"], "needle", told)
+        self.assertEqual(up.end(), 0)
+
+    def test_a_whole_path_in_the_folder_is_hidden_in_it(self):
+        (self.room / "link").symlink_to("alpha")
+        (self.room / "alpha/key").write_text("needle")
+        up = Up(self, "link", "--ro", "beta", "--deny", f"{self.room}/alpha/key")
+        self.wait_for_daemons("alpha")
+        self.log_in(up)
+        self.assertIn("is denied by --deny", json.dumps(self.call(up, "read_file", filePath="key")))
+
+    def test_with_a_list_of_all_that_is_there_are_no_commands(self):
+        (self.room / "alpha/src").mkdir()
+        for name in ("a.txt", "src/main.c"):
+            (self.room / "alpha" / name).write_text("text")
+        (self.room / "home/.n8n-gateway").mkdir(mode=0o700)
+        (self.room / "home/.n8n-gateway/settings.json").write_text('{"permissions": {"shell": "allow"}}')
+        for flags, variables in ((("--allow", "src/**"), {}), ((), {"GATEHOUSE_ALLOW": "src/**"})):
+            self.environment.update(variables)
+            up = Up(self, "alpha", *flags)
+            self.assertIn("\nNo commands, and no files but: src/**\n", up.said)
+            self.wait_for_daemons("alpha")
+            self.log_in(up)
+            self.assertEqual(self.call(up, "read_file", filePath="src/main.c")["content"], "text")
+            self.assertIn("is not allowed by --allow", json.dumps(self.call(up, "read_file", filePath="a.txt")))
+            groups = {one["name"]: one["enabled"] for one in self.ask(up, "/api/state")["status"]["toolCategories"]}
+            self.assertFalse(groups["shell"])
+            self.assertEqual(up.end(), 0)
+
+    def test_globs_that_are_none_are_refused_before_anything_starts(self):
+        (self.room / "link").symlink_to("alpha")
+        result = self.run_it("up", "link", "--deny", f"{self.room}/link/secrets")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn(f"the folder is '{self.room}/alpha', by its real path", result.stderr)
+        for flags, words in ((("--deny", "a["), "--deny: glob"), (("--allow", "~/x"), "--allow '~/x'"),
+                             (("--deny", f"{self.room}/beta/x"), "--deny '"),
+                             (("--allow", "src/**", "--permission-shell", "ask"), "--allow does not apply to commands")):
+            result = self.run_it("up", "alpha", *flags)
+            self.assertEqual((result.returncode, result.stdout), (1, ""), flags)
+            self.assertIn(words, result.stderr)
+
     def test_its_daemon_reads_files_of_several_names_where_that_was_asked(self):
         (self.room / "alpha/one").write_text("1")
         (self.room / "alpha/two").hardlink_to(self.room / "alpha/one")
@@ -278,6 +338,10 @@ class SeveralFolders(unittest.TestCase):
                 self.assertNotIn(Up(self, "alpha").page, (USUAL, up.page))
             # One that the user names is not exchanged for another.
             self.assertIn("choose another port", self.run_it("up", "--port", "7654", "beta").stderr)
+
+
+def has_boxes():
+    return subprocess.run([GATEHOUSE, "sandbox", "check"], capture_output=True, check=False).returncode == 0
 
 
 def second_state(up):

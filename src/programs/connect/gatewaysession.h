@@ -53,8 +53,10 @@ struct gateway_session_config {
     const char *libexec;
     uint64_t max_file_bytes;
     uint64_t max_lines;
-    bool reads_hardlinks; /* of the folders; see session_config */
-    bool shell_is_open;   /* dangerous: no sandbox; the next ones have no effect */
+    const char *const *denied;  /* globs, NULL-terminated; or NULL */
+    const char *const *allowed; /* the same; commands see what these hide */
+    bool reads_hardlinks;       /* of the folders; see session_config */
+    bool shell_is_open;         /* dangerous: no sandbox; the next ones have no effect */
     bool shell_has_network;
     const char *const *shell_domains;  /* NULL-terminated; or NULL */
     const char *const *shell_writable; /* NULL-terminated; or NULL */

@@ -18,8 +18,8 @@
 enum {
     GATEWAY_SESSION_NAME_BYTES = 32,
     GATEWAY_SESSION_NUMBER_BYTES = 24,
-    /* Of the toolhost's command line: two for each folder. */
-    GATEWAY_SESSION_MOST_WORDS = 26 + 2 * SESSION_MAX_FOLDERS,
+    /* Of the toolhost's command line: two for each folder, and for each item of two lists. */
+    GATEWAY_SESSION_MOST_WORDS = 26 + 2 * SESSION_MAX_FOLDERS + 4 * OPTION_MAX_ITEMS,
 };
 
 struct gateway_session {

@@ -42,6 +42,8 @@ int gateway_session_open_files(struct gateway_session *session, struct err *err)
         .has_tools_elsewhere = true,
         .has_staging = choices->modes.of[CATALOG_BROWSER] != PERMISSION_DENY &&
                        browser_installed(STR_EMPTY) != NULL,
+        .denied = session->config.denied,
+        .allowed = session->config.allowed,
         .consent = &consent,
     };
     int r = list_folders(choices, &folders, err);
@@ -82,6 +84,7 @@ int gateway_session_open_commands(struct gateway_session *session, struct err *e
         .writable = session->config.shell_writable,
         .readable = session->config.shell_readable,
         .env = session->config.shell_env,
+        .denied = session->config.denied,
         .timeout_ms = session->config.shell_timeout_ms,
         .on_final = on_no_commands,
         .data = session,
@@ -153,6 +156,13 @@ static void add_words(struct gateway_session *session, size_t *count, const char
     session->host_words[(*count)++] = value;
 }
 
+static void add_globs(struct gateway_session *session, size_t *count, const char *option,
+                      const char *const *globs)
+{
+    for (; globs != NULL && *globs != NULL; globs++)
+        add_words(session, count, option, *globs);
+}
+
 int gateway_session_write_words(struct gateway_session *session, struct err *err)
 {
     const struct gateway_session_config *config = &session->config;
@@ -186,6 +196,8 @@ int gateway_session_write_words(struct gateway_session *session, struct err *err
     for (size_t i = 0; i < config->choices->other_count; i++)
         add_words(session, &count, file_session->folders[i + 1].may_write ? "--rw" : "--ro",
                   config->choices->others[i].given);
+    add_globs(session, &count, "--deny", config->denied);
+    add_globs(session, &count, "--allow", config->allowed);
     if (config->choices->modes.sensitive == PERMISSION_ALLOW)
         session->host_words[count++] = "--search-sensitive";
     if (config->reads_hardlinks)

@@ -10,6 +10,7 @@
 #include "cli/authorities.h"
 #include "cli/runner.h"
 #include "cli/shared.h"
+#include "files/patterns.h"
 #include "isolate/confine.h"
 #include "isolate/environment.h"
 #include "programs/connect/program_internal.h"
@@ -137,6 +138,18 @@ static int read_authorities(struct program *program, struct err *err)
     return path != NULL ? authorities_read(path, &program->authorities, err) : 0;
 }
 
+/* Before the user is asked; whether they fit the folder is seen when that is opened. */
+static int check_globs(const struct program *program, struct err *err)
+{
+    const struct option_values *values = program->values;
+    struct err why = ERR_INIT;
+    int r = patterns_check("--deny", options_list(values, CONNECT_OPTION_DENY).items, &why);
+
+    if (r == 0)
+        r = patterns_check("--allow", options_list(values, CONNECT_OPTION_ALLOW).items, &why);
+    return r < 0 ? err_set(err, ERR_INVALID_OPTION, "%s", why.message) : 0;
+}
+
 static int check_shell(const struct program *program, struct err *err)
 {
     static const struct shared_shell rows = {.network = CONNECT_OPTION_SHELL_NETWORK,
@@ -155,6 +168,9 @@ static int check_shell(const struct program *program, struct err *err)
         return err_set(err, ERR_INVALID_OPTION,
                        "--dangerously-disable-shell-sandbox has no effect without commands: add "
                        "--permission-shell ask or allow");
+    if (program->choices.modes.of[CATALOG_SHELL] != PERMISSION_DENY &&
+        program_commands_refusal(program) != NULL)
+        return err_set(err, ERR_INVALID_OPTION, "%s", program_commands_refusal(program));
     r = shared_check_shell(values, &rows, err);
     return r == 0 ? environment_check("--shell-env",
                                       options_list(values, CONNECT_OPTION_SHELL_ENV).items, environ,
@@ -399,6 +415,8 @@ static int work(struct program *program, struct arena *arena, struct err *err)
         r = read_origins(program, err);
     if (r == 0)
         r = read_authorities(program, err);
+    if (r == 0)
+        r = check_globs(program, err);
     if (r == 0)
         r = connect_options_read(program->values, &program->state, arena, &program->choices, err);
     if (r == 0) /* it is one of the terms of a session from before */

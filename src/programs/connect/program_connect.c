@@ -46,6 +46,23 @@ static bool reads_hardlinks(const struct program *program)
     return options_choice(program->values, CONNECT_OPTION_HARD_LINKS) == SHARED_HARD_LINKS_ALLOW;
 }
 
+static struct option_list denied(const struct program *program)
+{
+    return options_list(program->values, CONNECT_OPTION_DENY);
+}
+
+static struct option_list allowed(const struct program *program)
+{
+    return options_list(program->values, CONNECT_OPTION_ALLOW);
+}
+
+const char *program_commands_refusal(const struct program *program)
+{
+    if (allowed(program).count > 0)
+        return SHARED_ALLOW_REFUSAL;
+    return is_shell_open(program) && denied(program).count > 0 ? SHARED_DENY_REFUSAL : NULL;
+}
+
 static bool has_commands(const struct program *program)
 {
     return program->session != NULL &&
@@ -225,6 +242,8 @@ static void digest_terms(const struct program *program, const struct connect_cho
         .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
         .reads_hardlinks = reads_hardlinks(program),
+        .denied = denied(program).items,
+        .allowed = allowed(program).items,
     };
 
     saved_session_digest(&terms, out_terms);
@@ -301,6 +320,8 @@ static int begin(struct program *program, const struct connect_choices *choices,
         .max_file_bytes = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_FILE_SIZE),
         .max_lines = (uint64_t)options_int(program->values, CONNECT_OPTION_MAX_LINES),
         .reads_hardlinks = reads_hardlinks(program),
+        .denied = denied(program).items,
+        .allowed = allowed(program).items,
         .shell_is_open = is_shell_open(program),
         .shell_has_network = has_network(program),
         .shell_domains = domains(program).items,
@@ -312,8 +333,11 @@ static int begin(struct program *program, const struct connect_choices *choices,
         .on_over = on_over,
         .data = program,
     };
+    const char *refusal = program_commands_refusal(program);
     int r;
 
+    if (choices->modes.of[CATALOG_SHELL] != PERMISSION_DENY && refusal != NULL)
+        return err_set(err, ERR_INVALID_OPTION, "%s", refusal);
     if (httpurl_is_exposed(&attempt->url))
         log_write(&program->log, LOG_WARN,
                   "the connection is not encrypted: others on the network can read and change "
@@ -413,6 +437,9 @@ static int ask(struct program *program, struct err *err)
         .shell_has_network = has_network(program),
         .shell_domains = domains(program).items,
         .shell_writable = shown,
+        .denied = denied(program).items,
+        .allowed = allowed(program).items,
+        .commands_refusal = program_commands_refusal(program),
         .take_dir = take_dir,
     };
     int r;

@@ -136,6 +136,9 @@ void program_leave(struct program *program);
 /* Whether there is a session whose commands run without a sandbox. */
 bool program_has_open_commands(const struct program *program);
 
+/* Why commands must be denied, as the other options are; or NULL. */
+const char *program_commands_refusal(const struct program *program);
+
 /* Handles requests of pages, for the port. */
 extern const struct port_owner program_port_owner;
 

@@ -67,6 +67,8 @@ void program_report(void *data, struct report *out_report)
     struct gateway_session_state state = {.is_connected = false};
 
     *out_report = (struct report){.url = STR_EMPTY, .is_of_up = connect_is_of_up()};
+    out_report->denied = options_list(program->values, CONNECT_OPTION_DENY).items;
+    out_report->allowed = options_list(program->values, CONNECT_OPTION_ALLOW).items;
     tell_chosen(&program->choices, out_report);
     if (program->session != NULL && !program->is_over) {
         gateway_session_state(program->session, &state);

@@ -96,6 +96,17 @@ static void write_others(struct json_writer *writer, const struct report *report
     json_end_array(writer);
 }
 
+static void write_globs(struct json_writer *writer, struct str name, const char *const *globs)
+{
+    if (globs == NULL || globs[0] == NULL)
+        return;
+    json_key(writer, name);
+    json_begin_array(writer);
+    for (; *globs != NULL; globs++)
+        json_write_str(writer, str_from(*globs));
+    json_end_array(writer);
+}
+
 int report_whole(const struct report *report, struct buf *out)
 {
     struct json_writer writer;
@@ -104,6 +115,8 @@ int report_whole(const struct report *report, struct buf *out)
     json_begin_object(&writer);
     write_status(&writer, report);
     write_others(&writer, report);
+    write_globs(&writer, STR("denied"), report->denied);
+    write_globs(&writer, STR("allowed"), report->allowed);
     write_text(&writer, STR("state"), state_name(report->state));
     write_text(&writer, STR("server"), report->url);
     write_text(&writer, STR("reason"), str_from(report->why));

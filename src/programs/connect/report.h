@@ -14,9 +14,10 @@
 #include "base/str.h"
 
 enum {
-    REPORT_MAX_OTHERS = 32,       /* folders */
-    REPORT_MAX_BYTES = 32 << 10,  /* of what pages get */
-    REPORT_WHOLE_BYTES = 1 << 20, /* a path has at most 4 KiB, whose bytes become six */
+    REPORT_MAX_OTHERS = 32,      /* folders */
+    REPORT_MAX_BYTES = 32 << 10, /* of what pages get */
+    /* A path has at most 4 KiB, and a list 256 globs of 1 KiB; a byte of them becomes six. */
+    REPORT_WHOLE_BYTES = 4 << 20,
 };
 
 enum report_state {
@@ -42,6 +43,8 @@ struct report {
     struct str dir;    /* the folder; any bytes */
     struct report_folder others[REPORT_MAX_OTHERS]; /* for report_whole() */
     size_t other_count;
+    const char *const *denied;  /* globs, NULL-terminated, or NULL; for report_whole() */
+    const char *const *allowed; /* the same */
     struct str url; /* of the server; like the next field, shown to pages only while connected */
     int64_t connected_wall_ms;
     char why[ERR_MESSAGE_BYTES]; /* why it is not connected; empty without a reason */
@@ -53,7 +56,8 @@ int report_health(const struct report *report, struct buf *out);
 /* {"connected","dir","connectedAt","url"}, the last two null when not connected. */
 int report_status(const struct report *report, struct buf *out);
 
-/* Same plus {"otherFolders","state","server","reason","command"}: for the user's own commands. */
+/* Same plus {"otherFolders","denied","allowed","state","server","reason","command"}: for the user's
+ * own commands. */
 int report_whole(const struct report *report, struct buf *out);
 
 /* {"status":"connected","dir"}: for a connection that was requested. */

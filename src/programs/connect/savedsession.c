@@ -46,6 +46,11 @@ static void add_list(struct sha256 *hash, const char *const *items)
     add_text(hash, ""); /* the list's end */
 }
 
+static bool has_items(const char *const *items)
+{
+    return items != NULL && items[0] != NULL;
+}
+
 /* No values: they may be secrets that can be guessed, and the digest lies on the disk. */
 static void add_names(struct sha256 *hash, const char *const *variables)
 {
@@ -85,15 +90,20 @@ void saved_session_digest(const struct saved_session_terms *terms,
         add_number(&hash, terms->choices->only_reads_dir);
     if (terms->allows_remote_always) /* else as before there was such a thing */
         add_text(&hash, "remote-always");
-    if (terms->shell_domains != NULL && terms->shell_domains[0] != NULL) {
+    if (has_items(terms->shell_domains)) {
         add_text(&hash, "domains"); /* the same holds for them */
         add_list(&hash, terms->shell_domains);
     }
     if (terms->reads_hardlinks)
         add_text(&hash, "hard-links");
-    if (terms->shell_env != NULL && terms->shell_env[0] != NULL) {
+    if (has_items(terms->shell_env)) {
         add_text(&hash, "variables"); /* and for these */
         add_names(&hash, terms->shell_env);
+    }
+    if (has_items(terms->denied) || has_items(terms->allowed)) {
+        add_text(&hash, "globs"); /* and for these */
+        add_list(&hash, terms->denied);
+        add_list(&hash, terms->allowed);
     }
     sha256_end(&hash, digest);
     hex_text(out_digest, digest, sizeof(digest));

@@ -37,6 +37,8 @@ struct saved_session_terms {
     uint64_t max_file_bytes;
     uint64_t max_lines;
     bool reads_hardlinks;
+    const char *const *denied;  /* the same as the lists above */
+    const char *const *allowed; /* the same */
 };
 void saved_session_digest(const struct saved_session_terms *terms,
                           char out_digest[SAVED_SESSION_TERMS_BYTES]);

@@ -15,8 +15,9 @@
 #include "programs/gatehouse/upplace.h"
 
 enum {
-    ANSWER_MAX_BYTES = 1 << 20, /* with many folders of long names */
-    PARSE_MAX_BYTES = 4 << 20,
+    ANSWER_MAX_BYTES = 4 << 20, /* with many folders of long names, and many globs */
+    PARSE_MAX_BYTES = 16 << 20,
+    SHOWN_GLOBS = 16, /* of a list */
     ANSWER_DEPTH = 8,
     WAIT_S = 5, /* for each step of a daemon that does not answer */
 };
@@ -36,7 +37,9 @@ struct answer {
     struct str text;
     bool is_connected;
     struct str dir;
-    const struct json_value *others; /* NULL: there is one folder */
+    const struct json_value *others;  /* NULL: there is one folder */
+    const struct json_value *denied;  /* globs; NULL: none */
+    const struct json_value *allowed; /* the same */
     struct str url;
     struct str since;
     struct str state;  /* empty, as the next two: an older daemon */
@@ -67,6 +70,8 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
         !json_get_str(document, STR("dir"), &answer.dir))
         return err_set(err, ERR_HTTP_ANSWER, "the daemon sent an invalid response");
     answer.others = json_get(document, STR("otherFolders"));
+    answer.denied = json_get(document, STR("denied"));
+    answer.allowed = json_get(document, STR("allowed"));
     json_get_str(document, STR("url"), &answer.url);
     json_get_str(document, STR("connectedAt"), &answer.since);
     json_get_str(document, STR("state"), &answer.state);
@@ -190,6 +195,22 @@ static int tell_others(const struct answer *answer, struct buf *out)
     return r;
 }
 
+static int tell_globs(const char *title, const struct json_value *globs, struct buf *out)
+{
+    size_t count = 0;
+    int r = 0;
+
+    if (globs == NULL || globs->type != JSON_ARRAY)
+        return 0;
+    json_each_item (item, globs) {
+        if (r == 0 && ++count <= SHOWN_GLOBS)
+            r = tell_three(str_from(count == 1 ? title : ", "), json_str(item), STR_EMPTY, out);
+    }
+    if (r == 0 && count > SHOWN_GLOBS)
+        r = buf_printf(out, " and %zu more", count - SHOWN_GLOBS);
+    return r == 0 && count > 0 ? buf_append_char(out, '\n') : r;
+}
+
 static int tell_person(const struct answer *answer, struct buf *out)
 {
     int r = is_up(answer) ? tell_three(STR("'gatehouse up' is running; its page is "),
@@ -208,6 +229,10 @@ static int tell_person(const struct answer *answer, struct buf *out)
         r = tell_three(STR("Folder: "), answer->dir, STR("\n"), out);
     if (r == 0)
         r = tell_others(answer, out);
+    if (r == 0)
+        r = tell_globs("Hidden files: ", answer->denied, out);
+    if (r == 0)
+        r = tell_globs("No files but: ", answer->allowed, out);
     if (r == 0 && is_up(answer))
         r = buf_append_str(out,
                            STR("Ctrl-C in its terminal stops it, and so does 'gatehouse down'.\n"));

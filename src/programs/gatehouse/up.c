@@ -28,7 +28,9 @@
 
 enum {
     KEY_CHARS = 40,
-    MAX_WORDS = 32 + 2 * SHARED_MAX_FOLDERS + 2 * DOMAINLIST_MAX + 2 * ENVIRONMENT_MAX,
+    MAX_WORDS = 32 + 2 * SHARED_MAX_FOLDERS + 2 * DOMAINLIST_MAX + 2 * ENVIRONMENT_MAX +
+                4 * OPTION_MAX_ITEMS,
+    SHOWN_GLOBS = 16, /* of a list */
     LINE_BYTES = 4096,
     EXIT_FAILED = 1,
 };
@@ -36,6 +38,8 @@ enum {
 const struct option up_options[UP_OPTIONS] = {
     [UP_OPTION_RO] = {SHARED_RO},
     [UP_OPTION_RW] = {SHARED_RW},
+    [UP_OPTION_DENY] = {SHARED_DENY},
+    [UP_OPTION_ALLOW] = {SHARED_ALLOW},
     [UP_OPTION_HARD_LINKS] = {SHARED_HARD_LINKS},
     [UP_OPTION_PORT] = {.name = "port",
                         .type = OPTION_INT,
@@ -159,6 +163,20 @@ static void tell_others(struct option_list list, const char *behind)
     }
 }
 
+static void tell_globs(struct option_list list, const char *title)
+{
+    char shown[LINE_BYTES + PRINTABLE_CUT_BYTES];
+
+    for (size_t i = 0; i < list.count && i < SHOWN_GLOBS; i++) {
+        printable_cut(str_from(list.items[i]), PRINTABLE_LINE, shown, LINE_BYTES);
+        printf("%s%s", i == 0 ? title : ", ", shown);
+    }
+    if (list.count > SHOWN_GLOBS)
+        printf(" and %zu more", list.count - SHOWN_GLOBS);
+    if (list.count > 0)
+        putchar('\n');
+}
+
 /* Passes on what it prints, up to its address: it serves when it has printed that. Of the line
  * with the address, what matters here. */
 static bool read_address(int fd, const char *folder, const struct option_values *values,
@@ -185,6 +203,8 @@ static bool read_address(int fd, const char *folder, const struct option_values 
             printf("Gatehouse is running at %s for %s\n", out_url, shown);
             tell_others(options_list(values, UP_OPTION_RW), "");
             tell_others(options_list(values, UP_OPTION_RO), " (read only)");
+            tell_globs(options_list(values, UP_OPTION_DENY), "Hidden files: ");
+            tell_globs(options_list(values, UP_OPTION_ALLOW), "No commands, and no files but: ");
             puts("Ctrl-C stops it.");
             fflush(stdout);
             return true;
@@ -329,6 +349,8 @@ static void add_permissions(const struct option_values *values, const char **wor
     for (size_t i = 0; i < array_size(rows); i++) {
         bool is_off = options_is_on(values, UP_OPTION_READ_ONLY) && !rows[i].is_of_reading;
 
+        if (rows[i].index == UP_OPTION_PERMISSION_SHELL && upplace_hides_commands(values))
+            is_off = true;
         if (!is_off && options_source(values, rows[i].index) != OPTION_FLAG)
             continue;
         words[(*count)++] = rows[i].option;
@@ -364,6 +386,10 @@ static pid_t start_daemon(const struct option_values *values, const struct uppla
     add_others(options_list(values, UP_OPTION_RW), "--rw", words, &count);
     add_others(options_list(values, UP_OPTION_RO), "--ro", words, &count);
     /* The variables are the daemon's, too. */
+    if (options_source(values, UP_OPTION_DENY) == OPTION_FLAG)
+        add_others(options_list(values, UP_OPTION_DENY), "--deny", words, &count);
+    if (options_source(values, UP_OPTION_ALLOW) == OPTION_FLAG)
+        add_others(options_list(values, UP_OPTION_ALLOW), "--allow", words, &count);
     if (options_source(values, UP_OPTION_HARD_LINKS) == OPTION_FLAG) {
         words[count++] = "--hard-links";
         words[count++] = options_text(values, UP_OPTION_HARD_LINKS);
@@ -420,11 +446,13 @@ static int run(const struct option_values *values, struct err *err)
     return wait_for_both(&children, &before);
 }
 
-int up_run(const struct option_values *values)
+int up_run(struct option_values *values)
 {
     struct err err = ERR_INIT;
-    int r = run(values, &err);
+    int r = options_read_env(values, environ, &err);
 
+    if (r == 0)
+        r = run(values, &err);
     if (r >= 0)
         return r;
     complain("gatehouse up", err.message);

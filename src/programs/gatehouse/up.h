@@ -12,6 +12,8 @@
 enum {
     UP_OPTION_RO,
     UP_OPTION_RW,
+    UP_OPTION_DENY,
+    UP_OPTION_ALLOW,
     UP_OPTION_HARD_LINKS,
     UP_OPTION_PORT,
     UP_OPTION_LISTEN,
@@ -38,6 +40,6 @@ extern const struct option_argument up_arguments[UP_ARGUMENTS];
     }
 
 /* Returns the exit status, when both have ended. */
-int up_run(const struct option_values *values);
+int up_run(struct option_values *values);
 
 #endif

@@ -10,10 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "authority/names/path.h"
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "cli/shared.h"
 #include "cli/workspace.h"
+#include "files/patterns.h"
 #include "isolate/environment.h"
 #include "programs/gatehouse/start.h"
 #include "programs/gatehouse/status.h"
@@ -23,6 +25,7 @@ enum {
     FIRST_PORT = 17654, /* of folders' own; below those that the kernel gives away */
     PORTS = 1000,
     NAME_CHARS = 32, /* of a folder, in that of its state */
+    PATHS_BYTES = 64 << 20,
 };
 
 /* Its one true name, so that it is recognised. Before anything starts: the daemon would say after
@@ -208,6 +211,97 @@ static int check_others(const struct option_values *values, struct err *err)
     return r;
 }
 
+bool upplace_hides_commands(const struct option_values *values)
+{
+    return options_list(values, UP_OPTION_ALLOW).count > 0;
+}
+
+/* The daemon knows the first folder only by its true name: another would match nothing. */
+static int check_name(const struct option_values *values, size_t option, const char *given,
+                      const char *folder, struct err *err)
+{
+    const struct option_list globs = options_list(values, option);
+    char path[PATH_MAX];
+    int r = start_absolute(given, path, err);
+
+    for (size_t i = 0; i < globs.count && r == 0; i++) {
+        struct str by_given = str_from(globs.items[i]);
+        struct str by_name = by_given;
+
+        if (path_strip_root(&by_given, path) && !path_strip_root(&by_name, folder))
+            r = err_set(err, ERR_INVALID_OPTION,
+                        "--%s '%.150s': the folder is '%s', by its real path; write a path "
+                        "relative to it",
+                        up_options[option].name, globs.items[i], folder);
+    }
+    return r;
+}
+
+/* The paths of a folder as given and without links, for patterns_take(). */
+static int add_paths(struct arena *arena, const char *given, const char **paths, struct err *err)
+{
+    char path[PATH_MAX];
+    int r = start_absolute(given, path, err);
+
+    if (r == 0)
+        paths[0] = arena_copy(arena, str_from(path));
+    if (r == 0)
+        r = find_folder(given, path, err);
+    if (r == 0)
+        paths[1] = arena_copy(arena, str_from(path));
+    return r == 0 && arena->error != 0 ? err_set_plain(err, arena->error) : r;
+}
+
+/* As in each session, for each folder by itself. */
+static int check_globs_of(struct arena *arena, const struct option_values *values,
+                          const char *const *paths, size_t count, size_t folder, struct err *err)
+{
+    const char *const roots[] = {paths[2 * folder], paths[2 * folder + 1], NULL};
+    const char *others[2 * SHARED_MAX_FOLDERS + 1];
+    const char *const *globs;
+    size_t other_count = 0;
+    int r;
+
+    for (size_t i = 0; i < 2 * count; i++)
+        if (i / 2 != folder)
+            others[other_count++] = paths[i];
+    others[other_count] = NULL;
+    r = patterns_take(arena, "--deny", options_list(values, UP_OPTION_DENY).items, roots, others,
+                      &globs, err);
+    return r == 0 ? patterns_take(arena, "--allow", options_list(values, UP_OPTION_ALLOW).items,
+                                  roots, others, &globs, err)
+                  : r;
+}
+
+static int check_globs(const struct option_values *values, const char *given, const char *folder,
+                       struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(PATHS_BYTES);
+    const struct option_list lists[] = {options_list(values, UP_OPTION_RW),
+                                        options_list(values, UP_OPTION_RO)};
+    const char *paths[2 * SHARED_MAX_FOLDERS];
+    size_t count = 1;
+    int r;
+
+    if (options_list(values, UP_OPTION_DENY).count == 0 && !upplace_hides_commands(values))
+        return 0;
+    if (upplace_hides_commands(values) &&
+        options_source(values, UP_OPTION_PERMISSION_SHELL) == OPTION_FLAG &&
+        strcmp(shared_modes[options_choice(values, UP_OPTION_PERMISSION_SHELL)], "deny") != 0)
+        return err_set(err, ERR_INVALID_OPTION, SHARED_ALLOW_REFUSAL);
+    r = check_name(values, UP_OPTION_DENY, given, folder, err);
+    if (r == 0)
+        r = check_name(values, UP_OPTION_ALLOW, given, folder, err);
+    if (r == 0)
+        r = add_paths(&arena, folder, paths, err);
+    for (size_t i = 0; i < array_size(lists); i++)
+        for (size_t k = 0; k < lists[i].count && r == 0; k++)
+            r = add_paths(&arena, lists[i].items[k], paths + 2 * count++, err);
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = check_globs_of(&arena, values, paths, count, i, err);
+    return r;
+}
+
 int upplace_choose(const struct option_values *values, struct upplace *out_place, struct err *err)
 {
     const char *folder = options_argument(values, UP_ARGUMENT_DIR);
@@ -221,6 +315,8 @@ int upplace_choose(const struct option_values *values, struct upplace *out_place
 
     if (r == 0)
         r = check_others(values, err);
+    if (r == 0)
+        r = check_globs(values, folder != NULL ? folder : ".", place.folder, err);
     if (r == 0 && address != NULL && has_port)
         r = err_set(err, ERR_INVALID_OPTION, "use either --port or --listen");
     if (r == 0 && state != NULL)

@@ -23,6 +23,9 @@ struct upplace {
 /* The values are those of up.h. */
 int upplace_choose(const struct option_values *values, struct upplace *out_place, struct err *err);
 
+/* Whether there are no commands because --allow would not hold for them. */
+bool upplace_hides_commands(const struct option_values *values);
+
 /* Whether the folder has keys and logins of its own, for programs that are told where they are. */
 bool upplace_own_state(struct str folder, char out_path[PATH_MAX]);
 

@@ -344,13 +344,9 @@ static int open_commands(struct program *program, const struct option_values *va
                        "--roots does not apply to commands, which see the whole folders: omit it, "
                        "or --permission-shell");
     if (options_list(values, MCP_OPTION_ALLOW).count > 0)
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--allow does not apply to commands, which see the whole folder: use "
-                       "--deny, or omit --permission-shell");
+        return err_set(err, ERR_INVALID_OPTION, SHARED_ALLOW_REFUSAL);
     if (config.is_open && options_list(values, MCP_OPTION_DENY).count > 0)
-        return err_set(err, ERR_INVALID_OPTION,
-                       "--deny hides nothing from commands without a sandbox: omit it, or "
-                       "--dangerously-disable-shell-sandbox");
+        return err_set(err, ERR_INVALID_OPTION, SHARED_DENY_REFUSAL);
     if (config.is_open)
         log_write(&program->log, LOG_WARN, SHARED_OPEN_WARNING);
     r = commands_open(&config, &program->commands, &why);

@@ -273,6 +273,52 @@ static void each_folder_is_shown_with_what_may_be_done_in_it(void **state)
     bench_close(&bench);
 }
 
+static void what_is_hidden_is_shown(void **state)
+{
+    static const char *const denied[] = {"*.key", "\x1b[2J", NULL};
+    static const char *const allowed[] = {"1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",  "9",
+                                          "10", "11", "12", "13", "14", "15", "16", "17", NULL};
+    struct confirm_offer offer = an_offer();
+    struct asked asked;
+    struct bench bench;
+    int row;
+
+    (void)state;
+    offer.denied = denied;
+    offer.allowed = allowed;
+    begin(&bench, &bench_colour, &offer, &asked);
+    row = screen_find(&bench.screen, "Files that it does not see:");
+    assert_true(row >= 0);
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 1), "| *.key, \\x1b[2J");
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 2),
+                        "The only files that it sees:");
+    assert_string_equal(screen_line(&bench.screen, (size_t)row + 3),
+                        "| 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 and 1 more");
+    bench_close(&bench);
+}
+
+static void commands_that_must_be_denied_are_not_accepted(void **state)
+{
+    struct confirm_offer offer = an_offer();
+    struct asked asked;
+    struct bench bench;
+
+    (void)state;
+    offer.commands_refusal = "they would see more";
+    begin(&bench, &bench_colour, &offer, &asked);
+    bench_press(&bench, "2\r");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "3\x1b[C7\r");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    assert_shows(&bench, "they would see more");
+    bench_press(&bench, "3\x1b[D7\r");
+    bench_wait(&bench, STAGE_GUARD_MS);
+    bench_press(&bench, "1\r");
+    assert_true(asked.result.is_accepted);
+    assert_int_equal(asked.result.modes.of[CATALOG_SHELL], PERMISSION_DENY);
+    bench_close(&bench);
+}
+
 static void reading_denied_is_changing_denied(void **state)
 {
     struct confirm_offer offer = an_offer();
@@ -526,6 +572,8 @@ TEST_MAIN(cmocka_unit_test(the_offer_is_shown_as_a_table),
           cmocka_unit_test(modes_are_edited_for_this_session),
           cmocka_unit_test(what_commands_can_change_is_what_was_edited),
           cmocka_unit_test(each_folder_is_shown_with_what_may_be_done_in_it),
+          cmocka_unit_test(what_is_hidden_is_shown),
+          cmocka_unit_test(commands_that_must_be_denied_are_not_accepted),
           cmocka_unit_test(reading_denied_is_changing_denied),
           cmocka_unit_test(nothing_allowed_at_all_is_not_accepted),
           cmocka_unit_test(the_folder_is_typed),

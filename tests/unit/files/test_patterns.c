@@ -39,9 +39,9 @@ static void refuses(const char *given, const char *words)
 
 static void what_can_match_is_left_as_it_is(void **state)
 {
-    static const char *const same[] = {
-        "**/.env", "secrets/**", "/secrets", "/etc/passwd", "~$doc", "*~",    "\\~/x",
-        "\\!a",    "a!",         "..a",      "a.",          "/",     "{a,b}", ""};
+    static const char *const same[] = {"**/.env", "secrets/**", "/secrets", "/etc/passwd",
+                                       "~$doc",   "*~",         "\\~/x",    "\\!a",
+                                       "a!",      "..a",        "a.",       "{a,b}"};
 
     (void)state;
     for (size_t i = 0; i < array_size(same); i++)
@@ -57,6 +57,26 @@ static void a_path_in_the_folder_begins_at_the_folder(void **state)
     takes("/srv//project/a/*.txt", "/a/*.txt");
     takes("/srv/project/**", "/**");
     takes_below(all, "/etc/passwd", "/etc/passwd");
+}
+
+static void what_is_no_glob_is_refused(void **state)
+{
+    static const char *const wrong[] = {"a[", "{a", "/", "a//b", ""};
+    cleanup_arena struct arena arena = ARENA_INIT(PATTERNS_MAX_BYTES);
+
+    (void)state;
+    for (size_t i = 0; i < array_size(wrong); i++) {
+        const char *const list[] = {"a", wrong[i], NULL};
+        const char *const *patterns;
+        struct err err = ERR_INIT;
+
+        assert_int_equal(patterns_take(&arena, "--allow", list, roots, NULL, &patterns, &err),
+                         ERR_INVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, "--allow: glob \""));
+        assert_int_equal(patterns_check("--allow", list, NULL), ERR_INVALID_ARGUMENT);
+    }
+    assert_int_equal(patterns_check("--deny", (const char *const[]){"a", "/srv/x", NULL}, NULL), 0);
+    assert_int_equal(patterns_check("--deny", NULL, NULL), 0);
 }
 
 static void what_would_match_nothing_is_refused(void **state)
@@ -83,4 +103,5 @@ static void what_would_match_nothing_is_refused(void **state)
 
 TEST_MAIN(cmocka_unit_test(what_can_match_is_left_as_it_is),
           cmocka_unit_test(a_path_in_the_folder_begins_at_the_folder),
+          cmocka_unit_test(what_is_no_glob_is_refused),
           cmocka_unit_test(what_would_match_nothing_is_refused))

@@ -205,11 +205,12 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
 {
     static const char *const writable[] = {"/srv", NULL};
     static const char *const env[] = {"NAME=value", NULL};
+    static const char *const globs[] = {"*.key", "*.pem", NULL};
     static const char *const same_name[] = {"NAME", NULL};
     struct world *world = *state;
     struct connect_choices *choices = calloc(1, sizeof(*choices));
     struct saved_session_terms terms = {.url = &world->url, .choices = choices};
-    char digests[19][SAVED_SESSION_TERMS_BYTES];
+    char digests[22][SAVED_SESSION_TERMS_BYTES];
     size_t count = 0;
 
     assert_non_null(choices);
@@ -245,6 +246,13 @@ static void whatever_is_agreed_to_is_in_the_digest(void **state)
     terms.reads_hardlinks = true;
     saved_session_digest(&terms, digests[count++]);
     terms.shell_env = env;
+    saved_session_digest(&terms, digests[count++]);
+    terms.denied = globs;
+    saved_session_digest(&terms, digests[count++]);
+    terms.denied = NULL;
+    terms.allowed = globs;
+    saved_session_digest(&terms, digests[count++]);
+    terms.denied = globs + 1;
     saved_session_digest(&terms, digests[count++]);
     assert_int_equal(httpurl_parse(STR("https://other.example"), &world->url, NULL), 0);
     saved_session_digest(&terms, digests[count++]);
