@@ -475,6 +475,15 @@ class Alone(Commands):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"kept\n", b""))
         again.close()
 
+    def test_who_only_looks_does_not_keep_it(self):
+        service = self.serve("--exit-idle", "500ms")
+        end = time.monotonic() + PATIENCE
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while time.monotonic() < end:
+                self.assertIn(service.ask("GET", "/healthz")[0], (200, 503))
+                self.assertIn(service.ask("GET", "/metrics")[0], (200, 503))
+        self.assertEqual(service.process.wait(PATIENCE), 0)
+
     def test_why_not(self):
         (self.room / "state").write_text("no directory")
         result = self.run_it("create")

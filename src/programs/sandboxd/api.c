@@ -235,7 +235,9 @@ void api_handle(void *data, struct exchange *exchange)
     endpoint = admit(api, exchange, &call);
     if (endpoint == NULL)
         return;
-    service_note_request(api->service);
+    /* Whoever watches the service does not need it. */
+    if (endpoint->handle != about_metrics && endpoint->handle != about_health)
+        service_note_request(api->service);
     if (api->service->is_stopping)
         call_fail(exchange, 503, "the service is stopping");
     else if (call.request->content_length > endpoint->max_body_bytes)
