@@ -13,6 +13,11 @@ const struct option status_options[STATUS_OPTIONS] = {
                             .env = "GATEHOUSE_PORT",
                             .old_env = "N8N_GATEWAY_PORT",
                             .help = "show only the daemon with this local port"},
+    [STATUS_OPTION_STATE_DIR] = {.name = "state-dir",
+                                 .type = OPTION_DIR,
+                                 .env = "GATEHOUSE_STATE_DIR",
+                                 .help = "the state directory of a server or sandbox service "
+                                         "(default: ~/.local/state/gatehouse)"},
     [STATUS_OPTION_JSON] = {.name = "json", .help = "print JSON"},
 };
 

@@ -13,7 +13,7 @@
 #include "base/options/options.h"
 #include "cli/programs.h"
 
-enum { STATUS_OPTION_PORT, STATUS_OPTION_JSON, STATUS_OPTIONS };
+enum { STATUS_OPTION_PORT, STATUS_OPTION_STATE_DIR, STATUS_OPTION_JSON, STATUS_OPTIONS };
 
 extern const struct option status_options[STATUS_OPTIONS];
 
@@ -27,7 +27,7 @@ extern const struct option status_options[STATUS_OPTIONS];
 /* The request on the socket; the daemon answers and closes. */
 #define STATUS_REQUEST "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
-/* The name under which `gatehouse up` starts its daemon. */
+/* The name under which `gatehouse up` starts its server and its daemon. */
 #define STATUS_NAME_OF_UP "up"
 
 enum { STATUS_NAME_BYTES = 32 };

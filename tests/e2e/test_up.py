@@ -147,6 +147,7 @@ class SeveralFolders(unittest.TestCase):
         self.wait_for_daemons("alpha")
         self.assertIn(f"Folder: {self.room}/alpha\n  and {self.room}/gamma\n  and {self.room}/beta (read only)\n",
                       self.run_it("status").stdout)
+        # One line: its server is no server beside it.
         self.assertEqual([one["path"] for one in json.loads(self.run_it("status", "--json").stdout)["otherFolders"]],
                          [f"{self.room}/gamma", f"{self.room}/beta"])
         self.log_in(up)

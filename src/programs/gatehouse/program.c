@@ -253,6 +253,7 @@ static int run_status(struct option_values *values, struct buf *out, struct err 
 
     return r < 0 ? r
                  : status_tell(is_one ? (uint16_t)options_int(values, STATUS_OPTION_PORT) : 0,
+                               options_text(values, STATUS_OPTION_STATE_DIR),
                                options_is_on(values, STATUS_OPTION_JSON), out, err);
 }
 

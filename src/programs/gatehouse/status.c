@@ -12,6 +12,8 @@
 #include "cli/daemonquery.h"
 #include "cli/output.h"
 #include "cli/status.h"
+#include "cli/workspace.h"
+#include "programs/gatehouse/services.h"
 #include "programs/gatehouse/upplace.h"
 
 enum {
@@ -259,8 +261,9 @@ static int tell_one(uint16_t port, bool as_json, struct buf *out, struct err *er
 }
 
 /* One that does not answer is told of, unless it is the only one: then that is the error. */
-static int tell_all(bool as_json, struct buf *out, struct err *err)
+static int tell_all(const char *state_dir, bool as_json, struct buf *out, struct err *err)
 {
+    char state[PATH_MAX];
     uint16_t ports[DAEMON_QUERY_MAX_PORTS];
     size_t count = daemon_query_ports(ports);
     struct err first = ERR_INIT;
@@ -272,6 +275,8 @@ static int tell_all(bool as_json, struct buf *out, struct err *err)
         if (r < 0 && r != ERR_NOT_FOUND && first.code == 0)
             first = why;
     }
+    if (workspace_find_state(state_dir, state, NULL) == 0 && services_tell(state, as_json, out) < 0)
+        return err_set_plain(err, ERR_NO_MEMORY);
     if (first.code != 0 && (out->len == 0 || as_json))
         return err_set(err, first.code, "%s", first.message);
     if (first.code != 0 && buf_printf(out, "\nOf another one: %s.\n", first.message) < 0)
@@ -279,7 +284,8 @@ static int tell_all(bool as_json, struct buf *out, struct err *err)
     return out->len > 0 ? 0 : nobody_there(0, err);
 }
 
-int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err)
+int status_tell(uint16_t port, const char *state_dir, bool as_json, struct buf *out,
+                struct err *err)
 {
     char directory[PATH_MAX];
     /* Without any possible place that is an error of its own. */
@@ -288,7 +294,7 @@ int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err)
     if (r < 0)
         return r;
     if (port == 0)
-        return tell_all(as_json, out, err);
+        return tell_all(state_dir, as_json, out, err);
     r = tell_one(port, as_json, out, err);
     return r == ERR_NOT_FOUND ? nobody_there(port, err) : r;
 }

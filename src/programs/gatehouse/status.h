@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `gatehouse status`: asks this user's daemon over its control socket, and prints the answer for a
- * person or, as JSON, for a program. Checks that the daemon is a process of the same user.
+ * person or, as JSON, for a program. Checks that the daemon is a process of the same user. Servers
+ * and sandbox services come after the daemons: see services.h.
  */
 #ifndef PROGRAMS_GATEHOUSE_STATUS_H
 #define PROGRAMS_GATEHOUSE_STATUS_H
@@ -14,10 +15,11 @@
 #include "base/err.h"
 
 /*
- * Of the daemon with this port, or of all if it is 0; as JSON, an object in a line each.
- * ERR_NOT_FOUND, with a message, if no daemon is running.
+ * Of the daemon with this port, or of all and of what has the state directory, which may be NULL,
+ * if it is 0; as JSON, an object in a line each. ERR_NOT_FOUND, with a message, if none is running.
  */
-int status_tell(uint16_t port, bool as_json, struct buf *out, struct err *err);
+int status_tell(uint16_t port, const char *state_dir, bool as_json, struct buf *out,
+                struct err *err);
 
 /* A running `gatehouse up` of this user. */
 struct status_up {

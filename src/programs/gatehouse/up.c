@@ -305,8 +305,8 @@ static int start_server(const struct upplace *place, int out_fd, struct children
                         struct err *err)
 {
     /* The key is of this command, whoever else the environment has one for. */
-    const char *words[MAX_WORDS] = {"serve", "--listen", place->listen, "--gateway-key-user",
-                                    "owner"};
+    const char *words[MAX_WORDS] = {STATUS_NAME_OF_UP, "--listen", place->listen,
+                                    "--gateway-key-user", "owner"};
     size_t count = 5;
 
     if (is_for_us_only())

@@ -18,6 +18,7 @@
 #include "cli/certificate.h"
 #include "cli/runner.h"
 #include "cli/sandboxd.h"
+#include "cli/servicefile.h"
 #include "cli/shared.h"
 #include "gatehouse/audit.h"
 #include "isolate/confine.h"
@@ -28,7 +29,6 @@
 #include "programs/sandboxd/api.h"
 #include "programs/sandboxd/call.h"
 #include "programs/sandboxd/previews.h"
-#include "programs/sandboxd/servicefile.h"
 #include "session/state.h"
 
 enum {

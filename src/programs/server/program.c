@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gatehouse-server: reads the command line, opens its state and its port, confines itself, serves.
  */
+#include <errno.h>
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
@@ -18,7 +19,9 @@
 #include "cli/certificate.h"
 #include "cli/runner.h"
 #include "cli/serve.h"
+#include "cli/servicefile.h"
 #include "cli/shared.h"
+#include "cli/status.h"
 #include "gatehouse/audit.h"
 #include "isolate/confine.h"
 #include "loop/signal.h"
@@ -42,6 +45,7 @@ struct program {
     int listen_fd;
     bool is_for_all; /* listens for other machines, too */
     int state_fd;    /* the directory, private to us, locked */
+    int file_fd;     /* the file with our address, locked: so others know that it is ours */
     char state_path[PATH_MAX];
     struct secret metrics_token;
     int64_t key_user; /* whose machine connects with the key of the environment */
@@ -227,6 +231,17 @@ static int tell(struct program *program, const struct option_values *values, str
     return r == 0 && fflush(stdout) != 0 ? err_set(err, ERR_IO, "cannot print the address") : r;
 }
 
+/* That of 'gatehouse up' is found by its daemon. */
+static void tell_status(struct program *program)
+{
+    struct err err = ERR_INIT;
+
+    if (strcmp(program_invocation_name, STATUS_NAME_OF_UP) != 0 &&
+        servicefile_write(program->state_fd, front_url(program->front), STR_EMPTY,
+                          &program->file_fd, &err) < 0)
+        log_error(&program->log, "'gatehouse status' will not show this server", &err);
+}
+
 static int serve(struct program *program, const struct option_values *values, struct err *err)
 {
     const char *key = getenv(SERVE_STATIC_KEY_ENV);
@@ -256,6 +271,8 @@ static int serve(struct program *program, const struct option_values *values, st
 
     program->listen_fd = -1;
     r = front_new(&config, fd, &program->front, err);
+    if (r == 0)
+        tell_status(program);
     if (r == 0)
         r = tell(program, values, err);
     for (size_t i = 0; r == 0 && i < array_size(signals); i++) {
@@ -349,7 +366,8 @@ static int work(struct program *program, const struct option_values *values, str
 
 static int run(const struct option_values *values, struct arena *arena, struct err *err)
 {
-    struct program program = {.listen_fd = -1, .state_fd = -1, .audit = SERVERAUDIT_INIT};
+    struct program program = {
+        .listen_fd = -1, .state_fd = -1, .file_fd = -1, .audit = SERVERAUDIT_INIT};
     int r;
 
     (void)arena;
@@ -372,6 +390,8 @@ static int run(const struct option_values *values, struct arena *arena, struct e
     workspacestart_close(&program.workspaces);
     if (program.listen_fd >= 0)
         close(program.listen_fd);
+    if (program.file_fd >= 0)
+        close(program.file_fd);
     if (program.state_fd >= 0)
         close(program.state_fd);
     return r;
