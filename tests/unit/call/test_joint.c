@@ -79,9 +79,15 @@ static const struct work_events events = {.on_prepared = on_prepared,
                                           .on_progress = on_progress,
                                           .on_end = on_end};
 
-static const struct catalog_tool *first_tool(const struct catalog_tool *tool)
+/* {"alone":true} needs no counting before. */
+static const struct catalog_tool *first_tool(const struct catalog_tool *tool,
+                                             const struct json_value *arguments)
 {
-    return tool == &echo_tool ? &count_tool : NULL;
+    bool is_alone = false;
+
+    if (arguments != NULL)
+        (void)json_get_bool(arguments, STR("alone"), &is_alone);
+    return tool == &echo_tool && !is_alone ? &count_tool : NULL;
 }
 
 static int write_arguments(const struct json_value *arguments, uint64_t number, struct buf *out)
@@ -271,6 +277,21 @@ static void it_may_be_dropped_at_any_moment(void **state)
     assert_int_equal(world->ended, 0);
 }
 
+static void a_call_may_have_only_the_second_half(void **state)
+{
+    struct world *world = *state;
+
+    prepare_whole(world, "{\"alone\":true,\"to\":3}");
+    assert_int_equal(world->counting.prepared, 1);
+    assert_int_equal(world->work->subject.count, 1);
+    assert_int_equal(world->work->subject.resources[0].group, CATALOG_SHELL);
+    assert_int_equal(world->work->ops->run(world->work), 0);
+    loop_until(world->loop, world->counting.starts > 0);
+    assert_int_equal(world->counting.ran, 0);
+    world->counting.started.on_done(world->counting.started.data, 0, STR("{}"));
+    assert_int_equal(world->ended, 1);
+}
+
 static void it_has_only_what_both_have(void **state)
 {
     struct world *world = *state;
@@ -314,6 +335,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_question_is_the_second_halfs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(either_half_can_be_cancelled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_may_be_dropped_at_any_moment, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_call_may_have_only_the_second_half, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_has_only_what_both_have, set_up, tear_down),
         cmocka_unit_test(a_mark_is_of_these_arguments_alone),
     };
