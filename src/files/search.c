@@ -39,7 +39,7 @@ struct search {
     struct str text;      /* what is looked for in the files */
     bool is_regex;
     bool ignores_case;
-    bool is_in_secrets;         /* it starts in a folder whose files all usually hold secrets */
+    struct str starts[2];       /* the absolute paths of the directory; the second may be empty */
     _Atomic uint64_t sensitive; /* files left out because they do */
     _Atomic bool has_named;     /* some file has a name that matches the globs */
     _Atomic uint64_t excluded;  /* directories of fetched and built things that were not entered */
@@ -49,12 +49,22 @@ struct search {
 
 /* ---- names: asked by several threads ---- */
 
+/* By the whole path: a folder above the directory, or the directory itself, may tell. */
+static bool is_sensitive(const struct search *search, struct str name)
+{
+    __attribute__((uninitialized)) struct path_name path;
+
+    for (size_t i = 0; i < array_size(search->starts) && search->starts[i].len > 0; i++)
+        if (path_join(search->starts[i], name, &path) < 0 || sensitive_is_path(path_view(&path)))
+            return true;
+    return false;
+}
+
 /* The one file that was named has been decided about. */
 static bool is_left_out(const struct search *search, struct str name)
 {
     return search->text.len > 0 && search->only.ptr == NULL &&
-           !search->call->box->config.searches_sensitive &&
-           (search->is_in_secrets || sensitive_is_path(name));
+           !search->call->box->config.searches_sensitive && is_sensitive(search, name);
 }
 
 static bool is_wanted(void *data, struct str name)
@@ -267,10 +277,31 @@ static void note_excluded(struct search *search)
             search->names_excluded = true;
 }
 
+static int find_absolute(struct search *search, const char *root, struct str below, size_t index)
+{
+    __attribute__((uninitialized)) struct path_name path;
+    int r = path_join(str_from(root), below, &path);
+
+    if (r == 0 && !arena_copy_str(&search->call->arena, path_view(&path), &search->starts[index]))
+        r = search->call->arena.error;
+    return r;
+}
+
+/* As permission is decided by both paths of a folder. */
+static int find_starts(struct search *search)
+{
+    struct str below = search->directory;
+    const struct tool_folder *folder = tool_folder_of(search->call->box, &below);
+    int r = folder != NULL ? find_absolute(search, folder->root_path, below, 0) : ERR_INTERNAL;
+
+    if (r == 0 && folder->given_path != NULL && strcmp(folder->given_path, folder->root_path) != 0)
+        r = find_absolute(search, folder->given_path, below, 1);
+    return r;
+}
+
 /* What is searched: a directory, or one file of it. */
 static int find_start(struct search *search, struct err *err)
 {
-    __attribute__((uninitialized)) struct path_name inside;
     struct str name = tool_name(search->call, 0);
     struct authority_stat about;
     int r = authority_stat(search->call->box->config.files, name, &about, err);
@@ -278,8 +309,11 @@ static int find_start(struct search *search, struct err *err)
     search->directory = name;
     if (r == 0 && about.type == AUTHORITY_FILE)
         path_split(name, &search->directory, &search->only);
-    search->is_in_secrets = path_join(search->directory, STR("any"), &inside) == 0 &&
-                            sensitive_is_path(path_view(&inside));
+    if (r == 0) {
+        r = find_starts(search);
+        if (r < 0)
+            (void)err_set_plain(err, r);
+    }
     return r;
 }
 

@@ -408,6 +408,24 @@ class Secrets(Consent):
         opened = self.begin("--sensitive", "allow", capabilities={})
         self.assertEqual(opened.good("search_files", query="needle")["totalMatches"], 3)
 
+    def test_where_a_search_starts_makes_no_secret_less_of_one(self):
+        names = (".docker/config.json", ".config/gh/hosts.yml", "in/.m2/settings.xml",
+                 "in/.local/share/keyrings/login")
+        for name in names:
+            (self.root / name).parent.mkdir(parents=True)
+            (self.root / name).write_text("needle")
+        (self.root / "in/.m2/plain").write_text("needle")
+        server = self.begin()
+        for start, matches in ((".docker", []), (".config", []), ("in", ["in/.m2/plain"]),
+                               ("in/.m2", ["in/.m2/plain"]), ("in/.local/share", [])):
+            found = server.good("search_files", query="needle", dirPath=start)
+            self.assertEqual([match["path"] for match in found["matches"]], matches, start)
+        for root, secret in ((self.root / ".config", "gh/hosts.yml"), (self.root / ".config/gh", "hosts.yml")):
+            inside = self.begin(folder=root, capabilities={})
+            self.assertIn("usually holds secrets", inside.bad("read_file", filePath=secret))
+            found = inside.good("search_files", query="needle")
+            self.assertEqual((found["matches"], found["skipped"]["sensitive"]), ([], 1))
+
     def test_with_nobody_to_ask_the_refusal_says_what_opens_them(self):
         server = self.begin(capabilities={})
         self.assertIn("--sensitive allow", server.bad("read_file", filePath=".env"))
