@@ -61,7 +61,8 @@ struct authority_scope {
     /* Scopes for absolute names below their roots: see authority_scope_join(). */
     struct authority_scope *next_joined;
     struct authority_scope *first_joined; /* NULL: it is that one itself */
-    const char *real_path; /* the root without links; NULL: neither joined nor joined to */
+    /* The root without links. NULL: neither joined nor joined to, nor reads hard links. */
+    const char *real_path;
     bool follows_links;
     bool allows_hardlinks;
     bool reads_hardlinks; /* see secondnames.h */

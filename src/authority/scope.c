@@ -180,6 +180,21 @@ static int fill(struct authority_scope *scope, const struct authority_request *r
     return r;
 }
 
+static int find_real_path(struct authority_scope *scope, struct err *err)
+{
+    char path[PATH_MAX];
+    int r;
+
+    if (scope->real_path != NULL)
+        return 0;
+    r = authority_scope_path(scope, path);
+    if (r < 0 && r != ERR_UNSUPPORTED)
+        return err_set_plain(err, r);
+    /* In memory, a root has one path. */
+    scope->real_path = arena_copy(&scope->arena, str_from(r == 0 ? path : scope->grant.root.path));
+    return scope->real_path != NULL ? 0 : err_set_plain(err, scope->arena.error);
+}
+
 int scope_new(struct authority *authority, const struct authority_request *request,
               struct backend_root *root, struct authority_scope **out_scope, struct err *err)
 {
@@ -194,6 +209,9 @@ int scope_new(struct authority *authority, const struct authority_request *reque
     r = fill(scope, request, err);
     if (r == 0)
         r = protect_scope(scope, err);
+    /* It tells which other names of a file usually hold secrets. */
+    if (r == 0 && scope->reads_hardlinks)
+        r = find_real_path(scope, err);
     if (r < 0) {
         arena_done(&scope->arena);
         free(scope);
@@ -289,21 +307,6 @@ void authority_scope_free(struct authority_scope *scope)
 }
 
 /* ---- joining ---- */
-
-static int find_real_path(struct authority_scope *scope, struct err *err)
-{
-    char path[PATH_MAX];
-    int r;
-
-    if (scope->real_path != NULL)
-        return 0;
-    r = authority_scope_path(scope, path);
-    if (r < 0 && r != ERR_UNSUPPORTED)
-        return err_set_plain(err, r);
-    /* In memory, a root has one path. */
-    scope->real_path = arena_copy(&scope->arena, str_from(r == 0 ? path : scope->grant.root.path));
-    return scope->real_path != NULL ? 0 : err_set_plain(err, scope->arena.error);
-}
 
 /* By either path, as names may begin with either. */
 static bool strip_root(const struct authority_scope *scope, struct str *name)

@@ -536,6 +536,32 @@ static void a_second_name_of_a_secret_is_read_only_where_secrets_are(void **stat
     authority_scope_free(scope);
 }
 
+/* By the whole path, as for its first name. */
+static void a_second_name_is_a_secret_by_where_the_root_is_too(void **state)
+{
+    struct world *world = *state;
+    struct authority_request request = world_request(world);
+    char inside[WORLD_PATH_BYTES + 16];
+    struct authority_scope *scope;
+
+    plant_dir(world, WORLD_ROOT, ".config");
+    plant_dir(world, WORLD_ROOT, ".config/gh");
+    plant(world, WORLD_ROOT, ".config/gh/hosts.yml", "SECRET");
+    plant(world, WORLD_ROOT, ".config/plain", "plain");
+    plant_hardlink(world, WORLD_ROOT, ".config/gh/hosts.yml", ".config/alias");
+    plant_hardlink(world, WORLD_ROOT, ".config/plain", ".config/other");
+    snprintf(inside, sizeof(inside), "%s/.config", world->paths[WORLD_ROOT]);
+    request.root.path = inside;
+    request.limits.symlinks = AUTHORITY_SYMLINKS_REJECT;
+    request.limits.hardlinks = AUTHORITY_HARDLINKS_READ;
+    scope = world_open(world, &request);
+    assert_refused(world,
+                   authority_read_bytes(scope, STR("alias"), NULL, &world->frozen, &world->err),
+                   ERR_HARDLINK_REJECTED);
+    assert_reads(world, scope, "other", "plain");
+    authority_scope_free(scope);
+}
+
 static void a_second_name_in_a_joined_root_counts(void **state)
 {
     static const char *const denied[] = {"keys", NULL};
@@ -639,6 +665,7 @@ TEST_MAIN(EVERYWHERE(nothing_is_moved_onto_what_is_no_file),
           EVERYWHERE(hard_links_that_may_be_read_are_used_by_nothing_else),
           EVERYWHERE(a_second_name_of_what_is_denied_is_not_read),
           EVERYWHERE(a_second_name_of_a_secret_is_read_only_where_secrets_are),
+          ON_DISK(a_second_name_is_a_secret_by_where_the_root_is_too),
           ON_DISK(a_second_name_in_a_joined_root_counts),
           EVERYWHERE(where_not_all_names_can_be_looked_for_none_is_read),
           EVERYWHERE(what_is_no_file_neither_blocks_nor_is_used))
