@@ -211,13 +211,10 @@ int change_end(const struct tool_call *call, const struct change_field *fields, 
 
 static bool touches_sensitive(const struct tool_call *call)
 {
-    for (size_t i = 0; i < call->resource_count; i++) {
-        struct str given = call->resources[i].given;
-        struct str resolved = call->resources[i].resolved;
-
-        if (sensitive_is_path(resolved) || (!str_eq(given, resolved) && sensitive_is_path(given)))
+    for (size_t i = 0; i < call->resource_count; i++)
+        if (tool_is_by_path(call->box, call->resources[i].resolved, sensitive_is_path) ||
+            tool_is_by_path(call->box, call->resources[i].given, sensitive_is_path))
             return true;
-    }
     return false;
 }
 

@@ -142,6 +142,9 @@ size_t tool_max_results(const struct tool_call *call, size_t fallback, size_t mo
  */
 const struct tool_folder *tool_folder_of(const struct toolbox *box, struct str *name);
 
+/* Whether that holds of the whole path of a name, by either path of its folder. */
+bool tool_is_by_path(const struct toolbox *box, struct str name, bool (*holds)(struct str path));
+
 /* The same name as it works for the authority, which knows a folder by one of its two paths. */
 struct str tool_plain_name(const struct toolbox *box, struct str given);
 

@@ -212,6 +212,21 @@ const struct tool_folder *tool_folder_of(const struct toolbox *box, struct str *
     return NULL;
 }
 
+bool tool_is_by_path(const struct toolbox *box, struct str name, bool (*holds)(struct str path))
+{
+    __attribute__((uninitialized)) struct path_name path;
+    struct str below = name;
+    const struct tool_folder *folder = tool_folder_of(box, &below);
+    const char *const roots[] = {folder != NULL ? folder->root_path : NULL,
+                                 folder != NULL ? folder->given_path : NULL};
+
+    for (size_t i = 0; i < array_size(roots); i++)
+        if (roots[i] != NULL &&
+            (path_join(str_from(roots[i]), below, &path) < 0 || holds(path_view(&path))))
+            return true;
+    return folder == NULL && holds(name);
+}
+
 struct str tool_plain_name(const struct toolbox *box, struct str given)
 {
     struct str name = given;

@@ -116,6 +116,15 @@ class Report(CommandScene):
         self.assertIn("[redacted]", page)
         self.assertIn(".env", page)
 
+    def test_what_is_secret_by_where_the_folder_lies_stays_here_too(self):
+        folder = self.root / ".config/gh"
+        folder.mkdir(parents=True)
+        server = self.start(*ALLOWED, "--sensitive", "allow", folder=folder)
+        server.good("write_file", filePath="hosts.yml", content="only-in-gh\n")
+        server.end()
+        self.assertIn("hosts.yml", json.dumps(self.records()))
+        self.assertNotIn("only-in-gh", json.dumps(self.records()))
+
     def test_hostile_text_stays_text(self):
         server = self.start(*ALLOWED, opens=False)
         server.open()

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "authority/names/path.h"
+#include "authority/names/sensitive.h"
 #include "base/utf8.h"
 #include "files/consent.h"
 #include "files/preview/internal.h"
@@ -120,7 +121,7 @@ static bool reads_secrets(const struct preview *preview)
 
     /* Where a name leads is not for everybody. */
     for (size_t i = 0; i < call->resource_count && preview->only_names; i++)
-        if (permission_reads_sensitive(PERMISSION_READS, call->resources[i].given, STR_EMPTY))
+        if (tool_is_by_path(call->box, call->resources[i].given, sensitive_is_path))
             return true;
     if (preview->only_names || tool_permission_resources(call, &resources, &count, NULL) < 0)
         return false;
