@@ -51,6 +51,7 @@ static const char *this_one(const struct question *question)
         case PERMISSION_LISTS:
         case PERMISSION_LISTS_BELOW:
         case PERMISSION_READS_BELOW:
+        case PERMISSION_READS_SECRETS:
         case PERMISSION_CREATES_BELOW:
         case PERMISSION_CHANGES_BELOW:
             return "this folder";

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "authority/names/path.h"
+#include "authority/names/sensitive.h"
 #include "base/hash.h"
 #include "files/tool.h"
 #include "files/undo/undo.h"
@@ -54,14 +55,24 @@ static struct operations searching(const struct tool_call *call)
     return one(is_in_content ? PERMISSION_READS_BELOW : PERMISSION_LISTS_BELOW);
 }
 
+static enum permission_operation reading_away(const struct tool_call *call,
+                                              const struct tool_resource *resource)
+{
+    if (!is_directory(resource))
+        return PERMISSION_READS;
+    return tool_is_by_path(call->box, resource->given, sensitive_is_folder) ||
+                   tool_is_by_path(call->box, resource->resolved, sensitive_is_folder)
+               ? PERMISSION_READS_SECRETS
+               : PERMISSION_READS_BELOW;
+}
+
 /* What is moved can be read where it arrives; a directory that it replaces there is gone. */
 static struct operations moving(const struct tool_call *call, size_t index)
 {
     const struct tool_resource *resource = &call->resources[index];
 
     if (index == 0)
-        return two(is_directory(resource) ? PERMISSION_READS_BELOW : PERMISSION_READS,
-                   PERMISSION_MOVES);
+        return two(reading_away(call, resource), PERMISSION_MOVES);
     if (is_directory(resource))
         return two(PERMISSION_LOOKS_UP, PERMISSION_DELETES);
     return putting(resource, is_directory(&call->resources[0]) ? PERMISSION_CREATES_BELOW
@@ -312,6 +323,7 @@ static enum authority_operation operation_of(enum permission_operation operation
         return AUTHORITY_OP_LIST;
     case PERMISSION_READS:
     case PERMISSION_READS_BELOW:
+    case PERMISSION_READS_SECRETS:
         return AUTHORITY_OP_READ;
     case PERMISSION_MOVES:
         return AUTHORITY_OP_MOVE;

@@ -19,6 +19,9 @@ enum permission_operation {
     PERMISSION_LISTS_BELOW, /* and in the directories below it */
     PERMISSION_READS,
     PERMISSION_READS_BELOW, /* everything in a directory */
+    /* The same where the directory's path tells that it holds secrets, and no longer does so then.
+     */
+    PERMISSION_READS_SECRETS,
     PERMISSION_CREATES,
     PERMISSION_CREATES_BELOW, /* a directory with what is in it */
     PERMISSION_CHANGES,       /* what exists */

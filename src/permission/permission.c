@@ -321,6 +321,8 @@ struct permission_finding permission_denial(const struct permission_moment *mome
 bool permission_reads_sensitive(enum permission_operation operation, struct str given,
                                 struct str resolved)
 {
+    if (operation == PERMISSION_READS_SECRETS)
+        return true;
     return (operation == PERMISSION_READS || operation == PERMISSION_READS_BELOW) &&
            (sensitive_is_path(given) || (!str_eq(given, resolved) && sensitive_is_path(resolved)));
 }

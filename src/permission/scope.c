@@ -28,6 +28,7 @@ static struct str directory_of(const struct permission_resource *resource)
     case PERMISSION_LISTS:
     case PERMISSION_LISTS_BELOW:
     case PERMISSION_READS_BELOW:
+    case PERMISSION_READS_SECRETS:
     case PERMISSION_CHANGES_BELOW:
         return path;
     case PERMISSION_USES:

@@ -408,6 +408,25 @@ class Secrets(Consent):
         opened = self.begin("--sensitive", "allow", capabilities={})
         self.assertEqual(opened.good("search_files", query="needle")["totalMatches"], 3)
 
+    def test_a_folder_that_makes_secrets_of_files_is_not_moved_unasked(self):
+        for name in (".aws/sso/credentials", ".docker/config.json", "in/.config/gh/hosts.yml", "in/plain"):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text("needle")
+        closed = self.begin("--write", capabilities={})
+        for name in (".aws", ".aws/sso", ".docker", "in/.config", "in/.config/gh"):
+            self.assertIn("usually holds secrets", closed.bad("move", sourcePath=name, destinationPath="x"))
+            self.assertTrue((self.root / name).is_dir())
+        inside = self.begin("--write", folder=self.root / "in/.config", capabilities={})
+        self.assertIn("usually holds secrets", inside.bad("move", sourcePath="gh", destinationPath="x"))
+        # Where they are in one that goes along, they stay secrets.
+        closed.good("move", sourcePath="in", destinationPath="out")
+        self.assertIn("usually holds secrets", closed.bad("read_file", filePath="out/.config/gh/hosts.yml"))
+        asking = self.begin("--write")
+        self.decide(asking, "Deny once", "move", sourcePath=".aws", destinationPath="x")
+        self.assertTrue((self.root / ".aws").is_dir())
+        self.decide(asking, "Allow once", "move", sourcePath=".aws", destinationPath="x")
+        self.assertEqual(asking.good("read_file", filePath="x/sso/credentials")["content"], "needle")
+
     def test_where_a_search_starts_makes_no_secret_less_of_one(self):
         names = (".docker/config.json", ".config/gh/hosts.yml", "in/.m2/settings.xml",
                  "in/.local/share/keyrings/login")

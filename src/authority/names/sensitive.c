@@ -199,3 +199,33 @@ bool sensitive_is_path(struct str path)
 {
     return is_sensitive_name(path) || is_in_sensitive_folder(path);
 }
+
+/* Whether the path ends with the folders above one of the list, or with some of them. */
+static bool is_above(struct str path, const struct str *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t at = 0; at < list[i].len; at++)
+            if (list[i].ptr[at] == '/' && ends_with_name(path, str_slice(list[i], 0, at)))
+                return true;
+    return false;
+}
+
+static bool is_folder(struct str folder)
+{
+    for (size_t i = 0; i < array_size(folders); i++)
+        if (ends_with_name(folder, folders[i]))
+            return true;
+    return false;
+}
+
+bool sensitive_is_folder(struct str path)
+{
+    for (struct str above = path; above.len > 0;) {
+        const char *slash = memrchr(above.ptr, '/', above.len);
+
+        if (is_folder(above))
+            return true;
+        above.len = slash != NULL ? (size_t)(slash - above.ptr) : 0;
+    }
+    return is_above(path, names, array_size(names)) || is_above(path, folders, array_size(folders));
+}

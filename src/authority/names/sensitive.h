@@ -16,4 +16,8 @@
  */
 bool sensitive_is_path(struct str path);
 
+/* Whether files in the directory with this path may be sensitive by it, and not by their own name.
+ */
+bool sensitive_is_folder(struct str path);
+
 #endif

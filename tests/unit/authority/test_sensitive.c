@@ -90,5 +90,24 @@ static void other_names_are_not(void **state)
     expect_all(paths, array_size(paths), false);
 }
 
+static void folders_make_secrets_of_what_is_in_them(void **state)
+{
+    static const char *const yes[] = {
+        ".aws",    "a/.SSH",     ".aws/sso",       "/srv/.aws/sso/cache",
+        ".docker", "in/.config", ".config/gh/sub", ".local/share"};
+    static const char *const no[] = {"",     "/",        "src",        ".git",
+                                     "aws",  "my.aws",   ".config/x",  "share",
+                                     ".env", "x.docker", ".config/ghx"};
+
+    (void)state;
+    for (size_t i = 0; i < array_size(yes); i++)
+        if (!sensitive_is_folder(str_from(yes[i])))
+            fail_msg("%s makes no secrets", yes[i]);
+    for (size_t i = 0; i < array_size(no); i++)
+        if (sensitive_is_folder(str_from(no[i])))
+            fail_msg("%s makes secrets", no[i]);
+}
+
 TEST_MAIN(cmocka_unit_test(keys_tokens_and_passwords_are_sensitive),
-          cmocka_unit_test(other_names_are_not))
+          cmocka_unit_test(other_names_are_not),
+          cmocka_unit_test(folders_make_secrets_of_what_is_in_them))

@@ -143,6 +143,10 @@ static void both_ends_count(void **state)
     check(bench, bench->root, "move", "{\"sourcePath\":\"d\",\"destinationPath\":\"e\"}",
           RESOURCES({PERMISSION_READS_BELOW, "d", "d"}, {MOVES, "d", "d"}, {LOOKS_UP, "e", "e"},
                     {DELETES, "e", "e"}));
+    plant_dir(bench, ".aws");
+    check(bench, bench->root, "move", "{\"sourcePath\":\".aws\",\"destinationPath\":\"b\"}",
+          RESOURCES({PERMISSION_READS_SECRETS, ".aws", ".aws"}, {MOVES, ".aws", ".aws"},
+                    {LOOKS_UP, "b", "b"}, {PERMISSION_CREATES_BELOW, "b", "b"}));
     check(bench, bench->root, "copy_file", "{\"sourcePath\":\"a\",\"destinationPath\":\"b\"}",
           RESOURCES({READS, "a", "a"}, {LOOKS_UP, "b", "b"}, {CREATES, "b", "b"}));
     check(bench, bench->root, "extract_archive",

@@ -328,6 +328,7 @@ static void rules_end_when_their_time_comes(void **state)
 /* Each operation is another thing to agree to; only reading includes looking up. */
 static void a_session_remembers_the_operation(void **state)
 {
+    set_sensitive(PERMISSION_ASK);
     for (enum permission_operation yes = PERMISSION_LOOKS_UP; yes < PERMISSION_OPERATIONS; yes++) {
         struct permission_resource allowed = file(permission_operation_group(yes), "/w/a", "");
 
@@ -537,6 +538,21 @@ static void every_source_has_a_name(void **state)
     assert_string_equal(permission_source_name(PERMISSION_BY_FORM), "malformed");
 }
 
+static void a_folder_that_makes_secrets_is_moved_as_they_are_read(void **state)
+{
+    struct permission_resource folder = file(CATALOG_FILESYSTEM_READ, "/w/.aws", "");
+
+    (void)state;
+    set_mode(CATALOG_FILESYSTEM_READ, PERMISSION_ALLOW);
+    set_sensitive(PERMISSION_ASK);
+    folder.operation = PERMISSION_READS_BELOW;
+    check(folder, PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    folder.operation = PERMISSION_READS_SECRETS;
+    check(folder, PERMISSION_ASK, PERMISSION_BY_MODE);
+    set_sensitive(PERMISSION_DENY);
+    check(folder, PERMISSION_DENY, PERMISSION_BY_MODE);
+}
+
 static void what_needs_a_name_is_asked_about_where_all_is_allowed(void **state)
 {
     struct permission_resource here = page("127.0.0.1");
@@ -575,6 +591,7 @@ static void what_needs_a_name_is_asked_about_where_all_is_allowed(void **state)
 TEST_MAIN(decides(the_mode_decides_where_nothing_else_does),
           decides(what_usually_holds_secrets_is_asked_about_where_reading_is_allowed),
           decides(a_rule_or_an_answer_allows_what_holds_secrets),
+          decides(a_folder_that_makes_secrets_is_moved_as_they_are_read),
           decides(what_needs_a_name_is_asked_about_where_all_is_allowed),
           decides(a_deny_rule_wins_in_every_mode),
           decides(a_command_is_denied_as_it_was_given_and_allowed_as_rules_know_it),
