@@ -52,11 +52,16 @@ int webproxy_listen(int fd)
     return 0;
 }
 
-int webproxy_hand_over(int fd, const struct domainlist *hosts, int listener, int life)
+int webproxy_hand_over(int fd, const struct domainlist *hosts, const char *owner, int listener,
+                       int life)
 {
+    struct webproxy_order order = {.owner = ""};
     /* No more than is used, so that many fit. */
-    const struct str bytes = {(const char *)hosts, domainlist_bytes(hosts->count)};
+    const size_t used = domainlist_bytes(hosts->count);
+    const struct str bytes = {(const char *)&order, offsetof(struct webproxy_order, hosts) + used};
 
+    snprintf(order.owner, sizeof(order.owner), "%s", owner);
+    memcpy(&order.hosts, hosts, used);
     return packet_send(fd, bytes, (const int[]){listener, life}, 2, MSG_DONTWAIT) < 0 ? errno : 0;
 }
 

@@ -44,12 +44,23 @@ void webproxy_stop(struct webproxy *proxy);
  */
 int webproxy_listen(int fd);
 
+enum { WEBPROXY_OWNER_BYTES = 64 };
+
+/* What comes with a sandbox that has hosts of its own; of the list, no more than is used. */
+struct webproxy_order {
+    char
+        owner[WEBPROXY_OWNER_BYTES]; /* whose sandboxes have a share of the connections in common */
+    struct domainlist hosts;
+};
+
 /*
  * Hands over a socket that listens at WEBPROXY_PORT in a sandbox which runs already, with hosts of
- * its own. The proxy sends a byte on `life`, a socket, once it serves it, and ends that when the
- * other end of `life` is closed. Both stay the caller's. 0 or an errno value.
+ * its own. Of the owner no more counts than fits into an order. The proxy sends a byte on `life`, a
+ * socket, once it serves it, and ends that when the other end of `life` is closed. Both stay the
+ * caller's. 0 or an errno value.
  */
-int webproxy_hand_over(int fd, const struct domainlist *hosts, int listener, int life);
+int webproxy_hand_over(int fd, const struct domainlist *hosts, const char *owner, int listener,
+                       int life);
 
 /* For the proxy itself: it can resolve names and connect, and open or start nothing else. */
 int webproxy_confine(struct err *err);

@@ -363,8 +363,8 @@ class Network(Scene):
 
     # ---- hosts ----
 
-    def create_with_hosts(self, service, *hosts, **more):
-        return service.create({"network_policy": {"allowed_domains": list(hosts)}, **more})
+    def create_with_hosts(self, service, *hosts, key=None, **more):
+        return service.create({"network_policy": {"allowed_domains": list(hosts)}, **more}, key=key)
 
     def tunnel(self, service, box, *targets):
         return self.run_in(service, box, TUNNEL, *targets)
@@ -492,6 +492,31 @@ class Network(Scene):
         if IS_ROOT:  # others may not look
             proxy, = self.proxies(service)
             wait_until(lambda: len(os.listdir(f"/proc/{proxy}/fd")) < 6, "the end of what the proxy had of them")
+
+    def test_the_sandboxes_of_one_tenant_take_no_more_than_half_of_all_connections(self):
+        hold = f"""
+import socket, time
+def link():
+    proxy = socket.create_connection(("127.0.0.1", 7653))
+    proxy.sendall(b"CONNECT {PEER}:443 HTTP/1.1\\r\\n\\r\\n")
+    return proxy, proxy.recv(12)[9:]
+links = [link() for _ in range(64)]
+print(sum(answer == b"200" for _, answer in links), flush=True)
+time.sleep(600)
+"""
+        if not IS_ROOT:
+            self.skipTest("as an ordinary user the proxy's threads count with all of nobody's")
+        service = self.serve()
+        key = service.ask("POST", "/admin/tenants", {"name": "greedy", "create_key": True})[2]["key"]["api_key"]
+        held = []
+        for _ in range(9):
+            greedy = self.create_with_hosts(service, PEER, key=key)
+            service.output(greedy, f"python3 -c '{hold}' > /tmp/held &", key=key)
+            wait_until(lambda box=greedy: service.output(box, "cat /tmp/held", key=key), "the connections")
+            held.append(int(service.output(greedy, "cat /tmp/held", key=key)))
+        self.assertEqual(held, [64] * 4 + [0] * 5)
+        box = self.create_with_hosts(service, PEER)
+        self.assertEqual(self.tunnel(service, box, f"{PEER}:443"), [f"200 ::ffff:{PEER}"])
 
     def test_steps_of_an_image_reach_hosts(self):
         service = self.serve()

@@ -503,9 +503,10 @@ int room_connect(struct room *room, uint16_t port, room_connected *done, void *d
 const char *const webproxy_variables[] = {NULL};
 
 int webgrant_open(struct webgrant *grant, struct webaccess *access, struct room *room,
-                  const struct domainlist *hosts, void (*done)(void *data, const struct err *err),
-                  void *data)
+                  const struct domainlist *hosts, const char *owner,
+                  void (*done)(void *data, const struct err *err), void *data)
 {
+    (void)owner;
     (void)grant;
     (void)access;
     (void)room;

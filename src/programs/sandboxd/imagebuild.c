@@ -756,7 +756,7 @@ static void on_started(void *data, const struct err *err, struct room *room,
         return;
     }
     r = webgrant_open(&build->web, build->images->service->config.web, room, &build->network.hosts,
-                      on_web, build);
+                      build->owner, on_web, build);
     if (r < 0) {
         err_set_plain(&failed, r);
         on_web(build, &failed);

@@ -412,7 +412,7 @@ static void on_started(void *data, const struct err *err, struct room *room,
         return;
     }
     r = webgrant_open(&sandbox->web, sandbox->service->config.web, room, &sandbox->network->hosts,
-                      finish_start, sandbox);
+                      sandbox->record.owner, finish_start, sandbox);
     if (r < 0) {
         err_set_plain(&failed, r);
         finish_start(sandbox, &failed);

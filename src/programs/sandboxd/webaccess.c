@@ -132,7 +132,8 @@ static int hand_over(const struct webaccess *access, struct webgrant *grant)
         return errno;
     grant->life = ends[0];
     r = ready_watch_new(access->loop, grant->life, on_life, grant, &grant->watch) == 0
-            ? webproxy_hand_over(access->proxy, grant->hosts, grant->listener, ends[1])
+            ? webproxy_hand_over(access->proxy, grant->hosts, grant->owner, grant->listener,
+                                 ends[1])
             : ENOMEM;
     close(ends[1]);
     if (r != 0)
@@ -245,13 +246,18 @@ static void on_listening(void *data, const struct err *err, int fd)
 }
 
 int webgrant_open(struct webgrant *grant, struct webaccess *access, struct room *room,
-                  const struct domainlist *hosts, void (*done)(void *data, const struct err *err),
-                  void *data)
+                  const struct domainlist *hosts, const char *owner,
+                  void (*done)(void *data, const struct err *err), void *data)
 {
     int r;
 
-    *grant = (struct webgrant){
-        .access = access, .hosts = hosts, .listener = -1, .life = -1, .done = done, .data = data};
+    *grant = (struct webgrant){.access = access,
+                               .hosts = hosts,
+                               .owner = owner,
+                               .listener = -1,
+                               .life = -1,
+                               .done = done,
+                               .data = data};
     timer_init(&grant->patience, access->loop, on_patience_end, grant);
     r = room_listen(room, WEBPROXY_PORT, on_listening, grant);
     if (r < 0)

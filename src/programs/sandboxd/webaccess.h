@@ -29,6 +29,7 @@ struct webgrant {
     struct list node;
     struct webaccess *access; /* NULL: closed */
     const struct domainlist *hosts;
+    const char *owner;
     int listener; /* in the sandbox; -1: not yet */
     int life;     /* -1: the proxy does not have it */
     struct ready_watch *watch;
@@ -40,13 +41,13 @@ struct webgrant {
 };
 
 /*
- * For a sandbox that has just started, in which nothing runs. The hosts are borrowed until the
- * grant is closed. `done` comes later, also if the sandbox ends first. 0, or an error and no
- * `done`.
+ * For a sandbox that has just started, in which nothing runs. The hosts and the owner are borrowed
+ * until the grant is closed. `done` comes later, also if the sandbox ends first. 0, or an error and
+ * no `done`.
  */
 int webgrant_open(struct webgrant *grant, struct webaccess *access, struct room *room,
-                  const struct domainlist *hosts, void (*done)(void *data, const struct err *err),
-                  void *data);
+                  const struct domainlist *hosts, const char *owner,
+                  void (*done)(void *data, const struct err *err), void *data);
 
 /* Whether `done` is still to come. */
 bool webgrant_is_awaited(const struct webgrant *grant);

@@ -278,6 +278,12 @@ static void serve(struct link *link)
         close(server);
 }
 
+static void count_link(struct webproxy_box *box, int change)
+{
+    if (box->owner != NULL)
+        atomic_fetch_add(&box->owner->links, change);
+}
+
 static void *live(void *data)
 {
     struct link *link = data;
@@ -285,10 +291,21 @@ static void *live(void *data)
     serve(link);
     if (link->fd >= 0)
         close(link->fd);
+    count_link(link->box, -1);
     webproxy_box_unref(link->box);
     free(link);
     atomic_fetch_sub(&link_count, 1);
     return NULL;
+}
+
+/*
+ * An owner gets no more than are left then, so that with any number of sandboxes nobody takes all
+ * of the others'.
+ */
+static bool may_have_more(const struct webproxy_box *box, int left)
+{
+    return left > 0 && atomic_load(&box->uses) <= WEBPROXY_BOX_LINKS &&
+           (box->owner == NULL || atomic_load(&box->owner->links) < left);
 }
 
 void webproxy_link_start(int fd, struct webproxy_box *box, int max_links)
@@ -298,12 +315,12 @@ void webproxy_link_start(int fd, struct webproxy_box *box, int max_links)
     pthread_t thread;
     bool is_started = false;
 
-    if (atomic_fetch_add(&link_count, 1) < max_links &&
-        atomic_load(&box->uses) <= WEBPROXY_BOX_LINKS)
+    if (may_have_more(box, max_links - atomic_fetch_add(&link_count, 1)))
         link = calloc(1, sizeof(*link));
     if (link != NULL && pthread_attr_init(&attributes) == 0) {
         link->fd = fd;
         link->box = webproxy_box_ref(box);
+        count_link(box, 1);
         (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
         (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         is_started = pthread_create(&thread, &attributes, live, link) == 0;
@@ -313,8 +330,10 @@ void webproxy_link_start(int fd, struct webproxy_box *box, int max_links)
         return;
     refuse(fd, HTTP_BUSY, "Too many connections", "Too many connections at a time.\n");
     close(fd);
-    if (link != NULL)
+    if (link != NULL && link->box != NULL) {
+        count_link(box, -1);
         webproxy_box_unref(link->box);
+    }
     free(link);
     atomic_fetch_sub(&link_count, 1);
 }

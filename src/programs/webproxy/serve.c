@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +21,7 @@ struct served {
 
 struct server {
     struct served boxes[WEBPROXY_MAX_BOXES];
+    struct webproxy_owner owners[WEBPROXY_MAX_BOXES + WEBPROXY_MAX_LINKS];
     const struct webproxy_terms *terms;
 };
 
@@ -41,6 +44,8 @@ void webproxy_box_unref(struct webproxy_box *box)
     if (box == NULL || atomic_fetch_sub(&box->uses, 1) > 1)
         return;
     close(box->life);
+    if (box->owner != NULL)
+        atomic_fetch_sub(&box->owner->uses, 1);
     free(box);
 }
 
@@ -50,9 +55,31 @@ static void drop_box(struct served *served)
     webproxy_box_unref(steal_ptr(&served->box));
 }
 
-/* Takes both descriptors over, unless there is no room. */
-static bool add_box(struct server *server, int listener, int life, const struct domainlist *hosts)
+/* There is room for as many as there can be sandboxes, with those that only links still keep. */
+static struct webproxy_owner *use_owner(struct server *server, const char *name)
 {
+    struct webproxy_owner *owner = NULL;
+
+    for (size_t i = 0; i < array_size(server->owners); i++) {
+        struct webproxy_owner *one = &server->owners[i];
+
+        if (atomic_load(&one->uses) == 0) {
+            owner = owner == NULL ? one : owner;
+        } else if (strcmp(one->name, name) == 0) {
+            owner = one;
+            break;
+        }
+    }
+    if (owner != NULL && atomic_fetch_add(&owner->uses, 1) == 0)
+        snprintf(owner->name, sizeof(owner->name), "%s", name);
+    return owner;
+}
+
+/* Takes both descriptors over, unless there is no room. No order: the hosts are the proxy's own. */
+static bool add_box(struct server *server, int listener, int life,
+                    const struct webproxy_order *order)
+{
+    const struct domainlist *hosts = order != NULL ? &order->hosts : &server->terms->hosts;
     struct webproxy_box *box;
     size_t i = 0;
 
@@ -63,17 +90,23 @@ static bool add_box(struct server *server, int listener, int life, const struct 
         return false;
     box->uses = 1;
     box->life = life;
+    if (order != NULL)
+        box->owner = use_owner(server, order->owner);
     memcpy(&box->hosts, hosts, domainlist_bytes(hosts->count));
     server->boxes[i] = (struct served){listener, box};
     return true;
 }
 
-/* Whether a packet is a list, and not the byte of a sandbox that has none of its own. */
-static bool read_list(struct domainlist *list, size_t len)
+/* Whether a packet is one, and not the byte of a sandbox that has no hosts of its own. */
+static bool read_order(struct webproxy_order *order, size_t len)
 {
-    if (len < domainlist_bytes(0) || list->count > DOMAINLIST_MAX ||
-        len != domainlist_bytes(list->count))
+    const size_t head = offsetof(struct webproxy_order, hosts);
+    struct domainlist *list = &order->hosts;
+
+    if (len < head + domainlist_bytes(0) || list->count > DOMAINLIST_MAX ||
+        len != head + domainlist_bytes(list->count))
         return false;
+    order->owner[WEBPROXY_OWNER_BYTES - 1] = '\0';
     for (size_t i = 0; i < list->count; i++)
         list->entries[i].host[DOMAINLIST_HOST_BYTES - 1] = '\0';
     return true;
@@ -82,16 +115,16 @@ static bool read_list(struct domainlist *list, size_t len)
 /* False when nobody can send any more. */
 static bool take_box(struct server *server, int fd)
 {
-    static struct domainlist list;
+    static struct webproxy_order order;
     int fds[2];
-    ssize_t got = packet_receive(fd, &list, sizeof(list), fds, array_size(fds), MSG_DONTWAIT);
-    bool has_list = got > 0 && read_list(&list, (size_t)got);
+    ssize_t got = packet_receive(fd, &order, sizeof(order), fds, array_size(fds), MSG_DONTWAIT);
+    bool has_order = got > 0 && read_order(&order, (size_t)got);
 
     if (got <= 0)
         return got < 0 && (errno == EAGAIN || errno == EINTR);
-    if (fds[0] >= 0 && fds[1] >= 0 && is_listening(fds[0]) && (got == 1 || has_list) &&
-        add_box(server, fds[0], fds[1], has_list ? &list : &server->terms->hosts)) {
-        if (has_list) /* whoever sent it waits */
+    if (fds[0] >= 0 && fds[1] >= 0 && is_listening(fds[0]) && (got == 1 || has_order) &&
+        add_box(server, fds[0], fds[1], has_order ? &order : NULL)) {
+        if (has_order) /* whoever sent it waits */
             (void)send(fds[1], "r", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
         return true;
     }

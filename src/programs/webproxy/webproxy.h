@@ -8,11 +8,12 @@
 
 #include "base/buf.h"
 #include "base/domainlist.h"
+#include "isolate/webproxy.h"
 
 enum {
     WEBPROXY_HEAD_BYTES = 32 << 10,
     WEBPROXY_MAX_BOXES = 256,
-    WEBPROXY_MAX_LINKS = 256, /* connections at a time; further ones are refused */
+    WEBPROXY_MAX_LINKS = 512, /* connections at a time; further ones are refused */
     WEBPROXY_BOX_LINKS = 64,  /* of them, those of one sandbox */
     /* Two for a sandbox; for a link its ends, and one more while a name is resolved. */
     WEBPROXY_MAX_FILES = 3 * WEBPROXY_MAX_LINKS + 2 * WEBPROXY_MAX_BOXES + 16,
@@ -27,10 +28,18 @@ struct webproxy_terms {
 /* Takes listening sockets of sandboxes, and their connections, until the socket is closed. */
 _Noreturn void webproxy_serve(int fd, const struct webproxy_terms *terms);
 
+/* Whose sandboxes have a share of the links in common; they keep it. */
+struct webproxy_owner {
+    atomic_int uses; /* by its sandboxes; 0: free */
+    atomic_int links;
+    char name[WEBPROXY_OWNER_BYTES];
+};
+
 /* A sandbox that is served; its links keep it. */
 struct webproxy_box {
-    atomic_int uses; /* by the list of sandboxes, and by each link */
-    int life;        /* readable when the sandbox has ended */
+    atomic_int uses;              /* by the list of sandboxes, and by each link */
+    int life;                     /* readable when the sandbox has ended */
+    struct webproxy_owner *owner; /* NULL: there is only one */
     struct domainlist hosts;
 };
 

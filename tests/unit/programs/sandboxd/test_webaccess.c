@@ -76,10 +76,10 @@ static int answer(struct fixture *fixture, bool is_started)
 
 static bool take(int proxy, struct taken *out_taken)
 {
-    static struct domainlist list;
+    static struct webproxy_order order;
     int fds[2];
 
-    if (packet_receive(proxy, &list, sizeof(list), fds, array_size(fds), MSG_DONTWAIT) <= 0)
+    if (packet_receive(proxy, &order, sizeof(order), fds, array_size(fds), MSG_DONTWAIT) <= 0)
         return false;
     *out_taken = (struct taken){fds[0], fds[1]};
     return true;
@@ -116,9 +116,9 @@ static void advance(struct fixture *fixture, int64_t by_ms)
 
 static void open_grant(struct fixture *fixture)
 {
-    assert_int_equal(
-        webgrant_open(&fixture->grant, fixture->access, NULL, &fixture->hosts, on_done, fixture),
-        0);
+    assert_int_equal(webgrant_open(&fixture->grant, fixture->access, NULL, &fixture->hosts, "",
+                                   on_done, fixture),
+                     0);
     listening(listening_data, NULL, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
