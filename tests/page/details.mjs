@@ -476,6 +476,45 @@ export const details = ({ Scene, all, gatehouse, pictures, PATIENCE }) => ({
     await scene.end();
   },
 
+  async "the explorer keeps little of what agents change, however much it is and though nobody looks"() {
+    const scene = new Scene("much");
+    await (await (await scene.serve()).browse()).connect("--permission-filesystem-write", "allow", "--permission-shell", "allow");
+    const agent = await scene.agent("robot");
+    await scene.page.evaluate(() => {
+      const set = Map.prototype.set;
+      globalThis.kept = { lists: new Set(), changes: new Set(), most: 0 };
+      Map.prototype.set = function (key, value) {
+        if (value instanceof HTMLUListElement) kept.lists.add(this);
+        if (typeof key === "string" && key.startsWith("gone/") && typeof value === "boolean") kept.most = Math.max(kept.most, this.size + 1);
+        return set.call(this, key, value);
+      };
+    });
+    await scene.go("/files");
+    const row = (path) => scene.page.locator(`.tree button[title="${path}"]`);
+    await row("src").waitFor();
+    const call = async (name, args) => assert.ok(!(await agent.callTool({ name, arguments: args })).isError);
+    for (let i = 0; i < 3; i++) {
+      await call("shell_execute", { command: `rm -rf folder-*; mkdir ${Array.from({ length: 50 }, (_, k) => `folder-${i}-${k}`).join(" ")}` });
+      await row(`folder-${i}-49`).waitFor();
+    }
+    const detached = () => scene.page.evaluate(() => [...kept.lists].flatMap((map) => [...map.values()]).filter((list) => !list.isConnected).length);
+    await call("shell_execute", { command: "rm -rf folder-*; touch last" });
+    await row("last").waitFor();
+    assert.equal(await detached(), 0);
+    await scene.page.evaluate(() => Object.defineProperty(document, "hidden", { get: () => true, configurable: true }));
+    for (let i = 0; i < 200; i++) await call("write_file", { filePath: `gone/file-${i}`, content: "" });
+    await call("write_file", { filePath: "seen", content: "" });
+    await scene.page.evaluate(() => {
+      delete document.hidden;
+      document.dispatchEvent(new Event("visibilitychange"));
+    });
+    await row("seen").waitFor();
+    await row("gone").waitFor();
+    assert.ok(await scene.page.evaluate(() => kept.most) <= 64);
+    await agent.close();
+    await scene.end();
+  },
+
   async "a file that the user had to allow is not read again by itself"() {
     const scene = new Scene("sensitive");
     writeFileSync(`${scene.folder}/.env`, "KEY=first\n");

@@ -18,6 +18,7 @@ const MEDIA = /\.(png|jpe?g|gif|webp|pdf)$/i;
 // Calls may come by the hundred, and each look at the folders is a call of its own.
 const GATHER_MS = 100;
 const FOLLOW_MS = 1000;
+const MOST_CHANGES = 32; // each is looked for in the tree; more are ANYTHING, and nobody looks at a hidden tab for long
 const ANYTHING = "";
 const ELSEWHERE = new Set(["browser", "screenshot", "mouse-keyboard"]); // these groups change no files
 const NAMING_ONE = new Set(["write_file", "append_file", "edit_file", "create_directory", "delete"]); // and their calls say which
@@ -107,6 +108,7 @@ export function files(main) {
     }
     const kept = rows.filter((row) => row.isConnected && row.entry);
     arrange(into, rows);
+    for (const [gone, list] of lists) if (!list.isConnected) lists.delete(gone);
     if (isDeep) await Promise.all(kept.filter((row) => isShown(row.entry.path)).map((row) => follow(row.entry.path)));
   }
 
@@ -229,7 +231,8 @@ export function files(main) {
   let timer;
   let followed = -Infinity; // when
   function changes(path, keepsNames = false) {
-    changed.set(path, keepsNames && (changed.get(path) ?? true));
+    if (changed.size >= MOST_CHANGES) changed = new Map([[ANYTHING, false]]);
+    if (!changed.has(ANYTHING)) changed.set(path, keepsNames && (changed.get(path) ?? true));
     timer ??= setTimeout(followAll, Math.max(GATHER_MS, followed + FOLLOW_MS - performance.now()));
   }
 
