@@ -515,6 +515,22 @@ export const details = ({ Scene, all, gatehouse, pictures, PATIENCE }) => ({
     await scene.end();
   },
 
+  async "the explorer shows what nobody sees in names, and takes none for markup"() {
+    const scene = new Scene("names");
+    const [name, shown] = ["<img src=x onerror=window.hurt=1>\u202egnp.exe\n\u200b", "<img src=x onerror=window.hurt=1>\\u{202e}gnp.exe\\u{a}\\u{200b}"];
+    writeFileSync(`${scene.folder}/src/${name}`, "words in it\n");
+    await (await (await scene.serve()).browse()).connect("--permission-filesystem-write", "allow");
+    await scene.go("/files");
+    await scene.click("src");
+    await scene.page.locator(".tree").getByText(shown, { exact: true }).click();
+    await scene.see("words in it");
+    await scene.page.locator(".viewer h2").getByText(`src/${shown}`, { exact: true }).waitFor();
+    await scene.click("Delete");
+    await scene.page.getByRole("dialog").getByText(`Delete “${shown}”?`, { exact: true }).waitFor();
+    assert.equal(await scene.page.evaluate(() => window.hurt), undefined);
+    await scene.end();
+  },
+
   async "a file that the user had to allow is not read again by itself"() {
     const scene = new Scene("sensitive");
     writeFileSync(`${scene.folder}/.env`, "KEY=first\n");

@@ -1,5 +1,5 @@
 // The folders as agents see them, through the same tools. What is shown follows what agents change.
-import { arrange, ask, empty, h, released, sure, toast } from "./dom.js";
+import { arrange, ask, empty, h, released, sure, toast, visible } from "./dom.js";
 import { callTool, toolObject } from "./api.js";
 import { PAGE } from "./charts.js";
 import { highlight } from "./highlight.js";
@@ -81,7 +81,7 @@ export function files(main) {
         if (!inner.hidden) fill(inner, entry.path, true);
         viewFolder(entry.path);
       },
-    }, entry.label ?? base(entry.path));
+    }, visible(entry.label ?? base(entry.path)));
     const row = h("li", {}, button, isFolder && inner);
     row.entry = entry;
     return row;
@@ -143,7 +143,7 @@ export function files(main) {
       if (to && to !== path) change("move", { sourcePath: path, destinationPath: to }, `Moved to ${to}`, close);
     } }, "Rename or move"),
     has("delete") && h("button", { class: "small danger", onclick: async () => {
-      if (await sure(`Delete “${base(path)}”?`, has("undo_changes") ? "You can undo this." : "This cannot be undone.", "Delete")) change("delete", { path }, `Deleted ${path}`, close);
+      if (await sure(`Delete “${visible(base(path))}”?`, has("undo_changes") ? "You can undo this." : "This cannot be undone.", "Delete")) change("delete", { path }, `Deleted ${visible(path)}`, close);
     } }, "Delete"));
 
   function close() {
@@ -153,7 +153,7 @@ export function files(main) {
 
   function viewFolder(path) {
     opened = null;
-    viewer.replaceChildren(h("div", { class: "row apart" }, h("h2", { class: "mono" }, `${path}/`), actions(path)),
+    viewer.replaceChildren(h("div", { class: "row apart" }, h("h2", { class: "mono" }, `${visible(path)}/`), actions(path)),
       h("p", { class: "quiet" }, "Choose a file in this folder."));
   }
 
@@ -222,7 +222,7 @@ export function files(main) {
       if (!isAgain) opened = null; // else it may come back
       shown = [h("p", { class: "problem" }, problem.message)];
     }
-    if (shown.length > 0) viewer.replaceChildren(h("div", { class: "row apart" }, h("h2", { class: "mono" }, path), actions(path)), ...shown);
+    if (shown.length > 0) viewer.replaceChildren(h("div", { class: "row apart" }, h("h2", { class: "mono" }, visible(path)), actions(path)), ...shown);
   }
 
   // ---- Following what was changed ----
