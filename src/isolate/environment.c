@@ -7,6 +7,8 @@
 #include "base/redact.h"
 #include "base/str.h"
 
+enum { SHORTEST_SECRET = 4, SHORTEST_VALUE = 8 };
+
 /*
  * A '*' at the end matches any rest. Only variables with names, paths and numbers as values: what
  * holds options for a program (CFLAGS, MAVEN_OPTS and kin) may hold a password among them.
@@ -228,6 +230,69 @@ const char *const *environment_join(struct arena *arena, const char *const *firs
             joined[count++] = lists[i][k];
     joined[count] = NULL;
     return joined;
+}
+
+/* Without white space behind it, which shells leave out. */
+static struct str value_of(const char *given, char *const *from)
+{
+    const char *variable = strchr(given, '=') != NULL ? given : find(from, given);
+    struct str value = variable != NULL ? str_from(strchr(variable, '=') + 1) : STR_EMPTY;
+
+    while (value.len > 0 && strchr(" \t\r\n", value.ptr[value.len - 1]) != NULL)
+        value.len--;
+    return value;
+}
+
+struct hidden {
+    struct str value;
+    size_t next; /* where it is in the text; SIZE_MAX: nowhere */
+};
+
+static size_t find_from(struct str text, size_t at, struct str value)
+{
+    size_t found = str_find(str_slice(text, at, text.len), value);
+
+    return found == SIZE_MAX ? SIZE_MAX : at + found;
+}
+
+/* The next one; of several at one place, the longest. NULL: there is none. */
+static const struct hidden *next_hidden(struct hidden *all, size_t count, struct str text,
+                                        size_t at)
+{
+    const struct hidden *best = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].next < at)
+            all[i].next = find_from(text, at, all[i].value);
+        if (all[i].next != SIZE_MAX &&
+            (best == NULL || all[i].next < best->next ||
+             (all[i].next == best->next && all[i].value.len > best->value.len)))
+            best = &all[i];
+    }
+    return best;
+}
+
+int environment_hide(const char *const *given, char *const *from, struct str text, struct buf *out)
+{
+    struct hidden all[ENVIRONMENT_MAX];
+    const struct hidden *found;
+    size_t count = 0;
+    size_t at = 0;
+    int r = 0;
+
+    for (; given != NULL && *given != NULL && count < ENVIRONMENT_MAX; given++) {
+        struct str value = value_of(*given, from);
+
+        if (value.len >= (redact_names_secret(name_of(*given)) ? SHORTEST_SECRET : SHORTEST_VALUE))
+            all[count++] = (struct hidden){value, find_from(text, 0, value)};
+    }
+    while (r == 0 && (found = next_hidden(all, count, text, at)) != NULL) {
+        r = buf_append_str(out, str_slice(text, at, found->next - at));
+        if (r == 0)
+            r = buf_append_str(out, STR(REDACT_MARK));
+        at = found->next + found->value.len;
+    }
+    return r == 0 ? buf_append_str(out, str_slice(text, at, text.len)) : r;
 }
 
 int environment_clean(struct arena *arena, char *const *from, const char *const *more,

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 
 enum { ENVIRONMENT_MAX = 200 };
@@ -32,6 +33,12 @@ int environment_check(const char *option, const char *const *given, char *const 
  */
 const char *const *environment_join(struct arena *arena, const char *const *first,
                                     const char *const *then);
+
+/*
+ * Appends the text with the values of such a list, or NULL, replaced by REDACT_MARK: they may be
+ * secrets. Short ones stay, which are words that stand anywhere.
+ */
+int environment_hide(const char *const *given, char *const *from, struct str text, struct buf *out);
 
 /*
  * Keeps the listed variables of `from`, with a PATH and a TMPDIR in any case; then adds `more`,

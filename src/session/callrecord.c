@@ -2,12 +2,14 @@
 #include "session/callrecord.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/jsonwrite.h"
 #include "base/redact.h"
 #include "base/utf8.h"
 #include "gatehouse/audit.h"
+#include "isolate/environment.h"
 
 enum {
     CLIENT_BYTES = 65,
@@ -15,6 +17,7 @@ enum {
     DIFF_JSON_BYTES = 9 << 10,
     OUTPUT_JSON_BYTES = 9 << 10,
     RESULT_ARENA_BYTES = 4 << 20,
+    HIDDEN_BYTES = 4 * RESULT_ARENA_BYTES, /* the mark is longer than what it replaces */
 };
 
 _Static_assert(DIFF_JSON_BYTES + 1024 <= AUDIT_MAX_DETAILS_BYTES, "either of them fits");
@@ -74,13 +77,20 @@ static enum authority_outcome outcome_of(int error)
 /* ---- details ---- */
 
 /* The beginning of a text without secrets, in at most that many bytes of JSON. */
-static void put_beginning(struct json_writer *json, struct str key, struct str text, size_t max)
+static void put_beginning(const struct callrecord *record, struct json_writer *json, struct str key,
+                          struct str text, size_t max)
 {
+    cleanup_buf struct buf hidden = BUF_INIT(HIDDEN_BYTES);
     cleanup_buf struct buf kept = BUF_INIT(max);
     size_t room = max;
     size_t used = 0;
 
     /* A secret may not be recognised without what follows it, so nothing is cut before. */
+    if (record->variables != NULL) {
+        if (environment_hide(record->variables, environ, text, &hidden) < 0)
+            return;
+        text = buf_view(&hidden);
+    }
     if (redact_cut(text, max, &kept, &used) < 0)
         return;
     for (struct str view = buf_view(&kept); room > 0; room /= 2) {
@@ -100,7 +110,7 @@ static void put_beginning(struct json_writer *json, struct str key, struct str t
 }
 
 /* What a command printed: of its object, or the text of a result without one. */
-static void put_output(struct json_writer *json, struct str result)
+static void put_output(const struct callrecord *record, struct json_writer *json)
 {
     static const struct str names[] = {STR_LITERAL("stdout"), STR_LITERAL("stderr"),
                                        STR_LITERAL("output")};
@@ -111,7 +121,8 @@ static void put_output(struct json_writer *json, struct str result)
     const struct json_value *content;
     struct str part;
 
-    if (result.len == 0 || json_parse(&arena, result, JSON_LIMITS_DEFAULT, &parsed, NULL) < 0)
+    if (record->result.len == 0 ||
+        json_parse(&arena, record->result, JSON_LIMITS_DEFAULT, &parsed, NULL) < 0)
         return;
     object = json_get(parsed, STR("structuredContent"));
     content = json_get(parsed, STR("content"));
@@ -123,7 +134,7 @@ static void put_output(struct json_writer *json, struct str result)
             if (json_get_str(block, STR("text"), &part) && buf_append_str(&text, part) < 0)
                 return;
     if (text.len > 0)
-        put_beginning(json, STR("output"), buf_view(&text), OUTPUT_JSON_BYTES);
+        put_beginning(record, json, STR("output"), buf_view(&text), OUTPUT_JSON_BYTES);
 }
 
 static void write_details(const struct callrecord *record, struct buf *out)
@@ -136,9 +147,9 @@ static void write_details(const struct callrecord *record, struct buf *out)
     if (record->answer != NULL)
         json_put_str(&json, STR("answer"), str_from(record->answer));
     if (record->change.len > 0)
-        put_beginning(&json, STR("diff"), record->change, DIFF_JSON_BYTES);
+        put_beginning(record, &json, STR("diff"), record->change, DIFF_JSON_BYTES);
     else if (record->tool->group == CATALOG_SHELL)
-        put_output(&json, record->result);
+        put_output(record, &json);
     json_end_object(&json);
     if (json_writer_finish(&json) < 0)
         buf_clear(out);

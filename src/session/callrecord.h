@@ -26,6 +26,7 @@ struct callrecord {
     struct str result;      /* a whole CallToolResult; the output of a command is taken from it */
     struct str change;      /* what was done to contents, as a diff; may be empty */
     const char *answer;     /* of the user who was asked; or NULL */
+    const char *const *variables; /* that commands were given: see environment_hide(); or NULL */
     int64_t took_ms;
 };
 

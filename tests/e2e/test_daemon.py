@@ -674,6 +674,15 @@ class Commands(Scene):
         for path in self.record.parent.glob("audit.jsonl*"):
             self.assertEqual(path.stat().st_mode & 0o077, 0, path)
 
+    def test_a_variable_that_a_command_prints_is_not_in_the_record(self):
+        server, daemon = self.connect("--permission-shell", "allow", "--shell-env", "OF_MINE", "--shell-env",
+                                      "FLAGS=value-here", OF_MINE="value-there")
+        self.assertEqual(self.shell(server, "echo kept: $FLAGS $OF_MINE")["stdout"], "kept: value-here value-there\n")
+        told = daemon.end()[1]
+        self.assertIn("kept: [redacted] [redacted]", self.record_text())
+        for value in ("value-here", "value-there"):
+            self.assertNotIn(value, told + self.record_text())
+
     def test_the_time_of_a_command_is_over(self):
         server, daemon = self.connect("--permission-shell", "allow", "--computer-shell-timeout",
                                       "300")

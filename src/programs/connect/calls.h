@@ -47,6 +47,7 @@ struct calls_config {
     const struct log *log;
     struct executor *files;                        /* the toolhost; must outlive the calls */
     struct shell *shell;                           /* NULL: commands are not available */
+    const char *const *variables;                  /* that commands are given; or NULL */
     struct screen_client *screen;                  /* NULL: there is none, or it is denied */
     struct browser_client *browser;                /* the same */
     const char *default_browser;                   /* by name; empty: the first one there is */

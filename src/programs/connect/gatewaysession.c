@@ -609,6 +609,7 @@ static int begin(struct gateway_session *session, struct err *err)
         .log = config->log,
         .files = hostlink_executor(session->link),
         .shell = commands_shell(session->commands),
+        .variables = config->shell_env,
         .screen = session->screen,
         .browser = session->browser,
         .default_browser = config->choices->browser,

@@ -88,6 +88,7 @@ static void record(const struct calls *calls, const struct call *call, const str
         .result = end->result,
         .change = end->change,
         .answer = call_was_asked(call, &answer) ? permission_choice_name(answer) : NULL,
+        .variables = calls->config.variables,
         .took_ms = loop_now_ms(calls->config.loop) - call_since_ms(call),
     });
 }

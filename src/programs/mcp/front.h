@@ -24,6 +24,7 @@ struct front_config {
     struct toolbox *box;
     struct client_roots *client_roots;  /* to set from the client's roots; NULL: they are ignored */
     struct shell *shell;                /* NULL: commands are not available */
+    const char *const *variables;       /* that commands are given: the record hides their values */
     struct screen_client *screen;       /* NULL: there is none, or it is not allowed */
     struct browser_client *browser;     /* the same */
     const char *default_browser;        /* by name; NULL: the first one there is */

@@ -586,6 +586,7 @@ static int open_front(struct program *program, const struct option_values *value
         .box = program->session->box,
         .client_roots = program->session->client_roots,
         .shell = commands_shell(program->commands),
+        .variables = options_list(values, MCP_OPTION_SHELL_ENV).items,
         .screen = program->screen,
         .browser = program->browser,
         .default_browser = options_text(values, MCP_OPTION_BROWSER_DEFAULT),

@@ -462,6 +462,39 @@ static void what_the_user_names_for_commands_is_there_under_a_sound_name(void **
     assert_non_null(strstr(err.message, "GONE is not set here"));
 }
 
+static void hides(const char *text, const char *hidden)
+{
+    static const char *const from_given[] = {"OF_MINE=value-of-mine\n", NULL};
+    static const char *const given[] = {"MY_TOKEN=abcd",
+                                        "OF_MINE",
+                                        "LONGER=value-of-mine, longer",
+                                        "A=1",
+                                        "GONE",
+                                        "TZ=CET",
+                                        "SHORT_TOKEN=ab",
+                                        "EMPTY=",
+                                        NULL};
+    cleanup_buf struct buf out = BUF_INIT(ARENA_BYTES);
+
+    assert_int_equal(
+        environment_hide(given, (char *const *)(uintptr_t)from_given, str_from(text), &out), 0);
+    assert_true(str_eq_c(buf_view(&out), hidden));
+}
+
+static void values_are_hidden_wherever_they_stand(void **state)
+{
+    cleanup_buf struct buf out = BUF_INIT(ARENA_BYTES);
+
+    (void)state;
+    hides("", "");
+    hides("abcd", "[redacted]");
+    hides("xabcdabcdx abc", "x[redacted][redacted]x abc");
+    hides("value-of-mine\nvalue-of-mine, longer\n", "[redacted]\n[redacted]\n");
+    hides("A=1 TZ=CET ab EMPTY=", "A=1 TZ=CET ab EMPTY=");
+    assert_int_equal(environment_hide(NULL, NULL, STR("abcd"), &out), 0);
+    assert_true(str_eq_c(buf_view(&out), "abcd"));
+}
+
 static void what_the_user_names_wins(void **state)
 {
     cleanup_arena struct arena arena = ARENA_INIT(ARENA_BYTES);
@@ -570,5 +603,6 @@ TEST_MAIN(place_test(the_longer_path_holds), place_test(the_socket_of_a_daemon_i
           place_test(a_writable_place_with_files_that_are_started_later_is_known),
           cmocka_unit_test(the_environment_opens_nothing),
           cmocka_unit_test(what_the_user_names_for_commands_is_there_under_a_sound_name),
+          cmocka_unit_test(values_are_hidden_wherever_they_stand),
           cmocka_unit_test(what_the_user_names_wins),
           cmocka_unit_test(no_program_is_looked_for_where_a_command_starts))
