@@ -48,19 +48,12 @@ static int add(struct secondnames *names, const struct authority_stat *about)
     return 0;
 }
 
-/* By the whole path, like permission: a folder above the root may tell. */
-static bool is_sensitive(const char *root, struct str name)
-{
-    __attribute__((uninitialized)) struct path_name path;
-
-    return path_join(str_from(root), name, &path) < 0 || sensitive_is_path(path_view(&path));
-}
-
 static bool is_denied(const struct authority_scope *scope, struct str name)
 {
     return !scope_admits(scope, name, SCOPE_LOOK) ||
            (!scope->shows_sensitive &&
-            (is_sensitive(scope->real_path, name) || is_sensitive(scope->grant.root.path, name)));
+            (sensitive_is_below(str_from(scope->real_path), name) ||
+             sensitive_is_below(str_from(scope->grant.root.path), name)));
 }
 
 /* Another mount is not entered by any operation, so what it hides is not served there. */

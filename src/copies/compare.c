@@ -344,7 +344,7 @@ static int compare_one(const struct comparing *comparing, const struct copies_en
         item.change = COPIES_MODIFIED;
     }
     item.conflict = conflict_of(entry, &item);
-    item.is_sensitive = sensitive_is_path(item.name);
+    item.is_sensitive = sensitive_is_below(comparing->workspace->record->original, item.name);
     r = add(comparing->out, &item);
     return r < 0 ? err_set_plain(comparing->err, r) : 0;
 }

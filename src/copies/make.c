@@ -62,10 +62,16 @@ static void note_index(struct making *making, struct str name)
         making->indexes[making->index_count++] = known;
 }
 
+/* By the whole path in the project: in the copy a folder above it no longer tells. */
+static bool is_sensitive(const struct making *making, struct str name)
+{
+    return sensitive_is_below(making->wanted->record->original, name);
+}
+
 /* Its name alone says that it is not copied. */
 static bool is_left_out(const struct making *making, struct str name)
 {
-    if (!making->wanted->with_sensitive && sensitive_is_path(name))
+    if (!making->wanted->with_sensitive && is_sensitive(making, name))
         return true;
     return making->wanted->without_git && copies_is_git(name);
 }
@@ -117,7 +123,7 @@ static bool admits(void *data, struct str name, const struct authority_stat *abo
 {
     struct making *making = data;
     bool is_secret = !making->wanted->with_sensitive && about->type != AUTHORITY_DIRECTORY &&
-                     (sensitive_is_path(name) || is_hidden(making, about));
+                     (is_sensitive(making, name) || is_hidden(making, about));
 
     if (is_secret) {
         int r = copies_record_leave_out(making->wanted->record, name);
@@ -164,7 +170,7 @@ static bool stays(void *data, struct str name)
     struct making *making = data;
 
     note_index(making, name);
-    return making->wanted->with_sensitive || !sensitive_is_path(name);
+    return making->wanted->with_sensitive || !is_sensitive(making, name);
 }
 
 static int left_out(void *data, struct str name)
@@ -219,14 +225,14 @@ static bool is_tracked_left_out(void *data, struct str name)
     char text[NAME_BYTES];
     int len = snprintf(text, sizeof(text), "%.*s%.*s", STR_ARG(repository->prefix), STR_ARG(name));
     struct str full = {text, len > 0 && (size_t)len < sizeof(text) ? (size_t)len : 0};
-    bool is_sensitive = sensitive_is_path(full);
+    bool is_secret = is_sensitive(making, full);
     int r;
 
-    if (full.len == 0 || (!is_sensitive && making->hidden_count == 0))
+    if (full.len == 0 || (!is_secret && making->hidden_count == 0))
         return false;
     r = authority_stat(making->wanted->project, full, &about, NULL);
     /* What is deleted in the project as well may show as deleted. */
-    return is_sensitive ? r != ERR_NOT_FOUND : r == 0 && is_hidden(making, &about);
+    return is_secret ? r != ERR_NOT_FOUND : r == 0 && is_hidden(making, &about);
 }
 
 static int mark_left_out(struct copies_store *store, const struct making *making, struct str name)

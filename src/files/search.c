@@ -52,10 +52,8 @@ struct search {
 /* By the whole path: a folder above the directory, or the directory itself, may tell. */
 static bool is_sensitive(const struct search *search, struct str name)
 {
-    __attribute__((uninitialized)) struct path_name path;
-
     for (size_t i = 0; i < array_size(search->starts) && search->starts[i].len > 0; i++)
-        if (path_join(search->starts[i], name, &path) < 0 || sensitive_is_path(path_view(&path)))
+        if (sensitive_is_below(search->starts[i], name))
             return true;
     return false;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workspace/firstfiles.h"
 
+#include <limits.h>
 #include <sys/stat.h>
 
 #include "authority/names/sensitive.h"
@@ -10,6 +11,7 @@
 
 struct reading {
     struct authority_scope *scope;
+    char root[PATH_MAX]; /* without links */
     bool with_sensitive;
     struct buf *out;
     size_t count;
@@ -46,7 +48,7 @@ static int visit(void *data, const struct authority_entry *entry)
 {
     struct reading *reading = data;
 
-    if (!reading->with_sensitive && sensitive_is_path(entry->name)) {
+    if (!reading->with_sensitive && sensitive_is_below(str_from(reading->root), entry->name)) {
         reading->left_out++;
         return entry->type == AUTHORITY_DIRECTORY ? AUTHORITY_WALK_SKIP : 0;
     }
@@ -72,6 +74,8 @@ int firstfiles_read(struct authority *authority, const struct firstfiles_folder 
     struct err why = ERR_INIT;
     int r = authority_request_root(authority, &request, &reading.scope, &why);
 
+    if (r == 0)
+        r = authority_scope_path(reading.scope, reading.root);
     if (r == 0)
         r = authority_walk(reading.scope, STR("."), &options, visit, &reading, &why);
     authority_scope_free(reading.scope);

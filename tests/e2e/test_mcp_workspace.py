@@ -846,6 +846,13 @@ class Faults(WorkspaceScene):
         client.good("list_files")
         self.assertIn(b"KEY=1", [asked[2] for asked in self.fake.asked if asked[0] == "PUT"])
 
+    def test_first_files_that_are_secrets_by_where_the_folder_lies_stay_out_too(self):
+        self.folder(**{".config/gh/hosts.yml": "TOKEN", ".config/a": "1"})
+        client = self.open(lambda request: self.basics(request) or (200, []), GATEHOUSE_WORKSPACE_FILES="first/.config")
+        client.good("list_files")
+        self.assertEqual([asked[2] for asked in self.fake.asked if asked[0] == "PUT"], [b"1"])
+        self.assertIn("may hold secrets", client.words())
+
     def test_first_files_that_cannot_be_written_are_said_and_tried_again(self):
         self.folder(**{"a": "1", "b": "2"})
         fails = [True]

@@ -52,6 +52,19 @@ class Copying(WorkspaceScene):
         self.assertIn("settings.txt", said)
         self.assertEqual(content(self.new("--with-sensitive")), content(self.project))
 
+    def test_what_holds_secrets_by_where_the_project_lies_stays_out_too(self):
+        project = self.root / ".config"
+        (project / "gh").mkdir(parents=True)
+        (project / "gh/hosts.yml").write_text("token\n")
+        os.link(project / "gh/hosts.yml", project / "alias")
+        (project / "a.txt").write_text("a\n")
+        for flags, there in (((), {b"a.txt", b"gh"}), (("--with-sensitive",), {b"a.txt", b"alias", b"gh", b"gh/hosts.yml"})):
+            name = self.run_it("new", *flags, project)[1].strip()
+            self.assertEqual(set(content(self.copies / name)), there)
+        (self.copies / name / "gh/hosts.yml").write_text("of the agent\n")
+        self.assertIn("gh/hosts.yml", self.does("diff", name))
+        self.assertNotIn("of the agent", self.does("diff", name))
+
     def test_history_is_copied_unless_it_is_not_wanted(self):
         self.write("a.txt")
         self.write(".git/HEAD", "ref: refs/heads/main\n")

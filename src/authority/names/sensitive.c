@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "authority/names/path.h"
 #include "base/cleanup.h"
 
 /* man/gatehouse-mcp.1 lists all of these. */
@@ -198,6 +199,13 @@ static bool is_in_sensitive_folder(struct str path)
 bool sensitive_is_path(struct str path)
 {
     return is_sensitive_name(path) || is_in_sensitive_folder(path);
+}
+
+bool sensitive_is_below(struct str root, struct str name)
+{
+    __attribute__((uninitialized)) struct path_name path;
+
+    return path_join(root, name, &path) < 0 || sensitive_is_path(path_view(&path));
 }
 
 /* Whether the path ends with the folders above one of the list, or with some of them. */

@@ -16,6 +16,12 @@
  */
 bool sensitive_is_path(struct str path);
 
+/*
+ * The same for a name below a root, an absolute path: a folder above the root tells, too. True if
+ * that is too long for a path.
+ */
+bool sensitive_is_below(struct str root, struct str name);
+
 /* Whether files in the directory with this path may be sensitive by it, and not by their own name.
  */
 bool sensitive_is_folder(struct str path);

@@ -2,6 +2,8 @@
 /* Which names stand for files with passwords, tokens or private keys. */
 #include "test.h"
 
+#include <limits.h>
+
 #include "authority/names/sensitive.h"
 
 static void expect_all(const char *const *paths, size_t count, bool is_sensitive)
@@ -90,6 +92,21 @@ static void other_names_are_not(void **state)
     expect_all(paths, array_size(paths), false);
 }
 
+static void a_folder_above_the_root_tells_too(void **state)
+{
+    cleanup_free char *longest = calloc(1, PATH_MAX);
+
+    (void)state;
+    assert_non_null(longest);
+    memset(longest, 'x', PATH_MAX - 1);
+    assert_true(sensitive_is_below(STR("/srv/home/.config"), STR("gh/hosts.yml")));
+    assert_true(sensitive_is_below(STR("/srv/home/.aws/sso"), STR("x")));
+    assert_true(sensitive_is_below(STR("/srv"), STR("a/.env")));
+    assert_false(sensitive_is_below(STR("/srv/home/.config"), STR("other/hosts.yml")));
+    assert_false(sensitive_is_below(STR("/"), STR("a")));
+    assert_true(sensitive_is_below(STR("/srv"), str_from(longest)));
+}
+
 static void folders_make_secrets_of_what_is_in_them(void **state)
 {
     static const char *const yes[] = {
@@ -110,4 +127,5 @@ static void folders_make_secrets_of_what_is_in_them(void **state)
 
 TEST_MAIN(cmocka_unit_test(keys_tokens_and_passwords_are_sensitive),
           cmocka_unit_test(other_names_are_not),
+          cmocka_unit_test(a_folder_above_the_root_tells_too),
           cmocka_unit_test(folders_make_secrets_of_what_is_in_them))
