@@ -104,6 +104,7 @@ const struct option connect_options[CONNECT_OPTIONS] = {
                                          .help =
                                              "changing files; ask and allow turn on write access"},
     [CONNECT_OPTION_SENSITIVE] = {SHARED_SENSITIVE},
+    [CONNECT_OPTION_AUTORUN] = {SHARED_AUTORUN},
     [CONNECT_OPTION_PERMISSION_SHELL] =
         {.name = "permission-shell",
          .type = OPTION_CHOICE,

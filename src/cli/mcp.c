@@ -60,6 +60,7 @@ const struct option mcp_options[MCP_OPTIONS] = {
                                      .group = "Consent",
                                      .help = "changing files (default: deny; allow with --write)"},
     [MCP_OPTION_SENSITIVE] = {SHARED_SENSITIVE},
+    [MCP_OPTION_AUTORUN] = {SHARED_AUTORUN},
     [MCP_OPTION_PERMISSION_SHELL] = {.name = "permission-shell",
                                      .type = OPTION_CHOICE,
                                      .choices = shared_modes,

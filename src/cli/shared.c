@@ -6,6 +6,7 @@
 const char *const shared_modes[] = {"deny", "ask", "allow", NULL};
 const char *const shared_levels[] = {"silent", "error", "warn", "info", "debug", NULL};
 const char *const shared_log_formats[] = {"text", "json", NULL};
+const char *const shared_autoruns[] = {"ask", "allow", NULL};
 const char *const shared_audit_syncs[] = {"never", "changes", "all", NULL};
 const char *const shared_hard_links[] = {[SHARED_HARD_LINKS_REJECT] = "reject",
                                          [SHARED_HARD_LINKS_ALLOW] = "allow",

@@ -20,6 +20,8 @@ bool shared_log_is_json(const struct option_values *values, size_t option);
 extern const char *const shared_log_formats[];
 /* In the order of enum audit_sync. */
 extern const char *const shared_audit_syncs[];
+extern const char *const shared_autoruns[];
+enum { SHARED_AUTORUN_ASK, SHARED_AUTORUN_ALLOW };
 /* In the order of enum shared_hard_links. */
 extern const char *const shared_hard_links[];
 /* In the order of enum shared_network. */
@@ -73,6 +75,13 @@ enum { SHARED_MAX_FOLDERS = 32 }; /* in all */
     .env = "GATEHOUSE_SENSITIVE", .fallback = "ask", .group = "Consent",                           \
     .help = "reading files that usually hold secrets (.env, private keys, tokens), where reading " \
             "is allowed"
+
+#define SHARED_AUTORUN                                                                             \
+    .name = "autorun", .type = OPTION_CHOICE, .choices = shared_autoruns,                          \
+    .env = "GATEHOUSE_AUTORUN", .fallback = "ask", .group = "Consent",                             \
+    .help = "changing files that other programs run by themselves (Git's hooks and settings, "     \
+            "start-up files of shells), where changing is allowed; unless allowed, commands "      \
+            "cannot change them"
 
 #define SHARED_DENY                                                                                \
     .name = "deny", .type = OPTION_LIST, .env = "GATEHOUSE_DENY", .placeholder = "GLOB",           \

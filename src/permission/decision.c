@@ -54,6 +54,16 @@ static bool is_kept_as_sensitive(const struct deciding *deciding,
            permission_reads_sensitive(resource->operation, resource->given, resource->resolved);
 }
 
+static bool is_kept_as_autorun(const struct deciding *deciding,
+                               const struct permission_resource *resource)
+{
+    const struct permission_modes modes =
+        permission_modes(keeper_permission(deciding->terms->keeper));
+
+    return modes.of[resource->group] == PERMISSION_ALLOW && !modes.allows_autorun &&
+           permission_changes_autorun(resource->operation, resource->given, resource->resolved);
+}
+
 static int say_unanswered(const struct deciding *deciding, struct err *err)
 {
     int64_t seconds = deciding->terms->unanswered_ms / 1000;
@@ -108,6 +118,11 @@ static int say_refusal(const struct deciding *deciding, size_t index, enum permi
                            "'%.*s' usually holds secrets, so reading it needs the user's "
                            "permission, but there is nobody to ask: %s; or the user can start the "
                            "server with --sensitive allow",
+                           STR_ARG(name), deciding->terms->how_to_ask);
+        if (is_kept_as_autorun(deciding, resource))
+            return err_set(err, ERR_ASK_UNAVAILABLE,
+                           "other programs run '%.*s' by themselves, so changing it needs the "
+                           "user's permission (or --autorun allow), but there is nobody to ask: %s",
                            STR_ARG(name), deciding->terms->how_to_ask);
         if (resource->needs_name)
             return say_unnamed(deciding, resource, err);

@@ -54,6 +54,7 @@ void permission_modes_cap_ask(struct permission_modes *modes)
             modes->of[i] = PERMISSION_ASK;
     if (modes->sensitive == PERMISSION_ALLOW)
         modes->sensitive = PERMISSION_ASK;
+    modes->allows_autorun = false;
 }
 
 struct permission_write permission_write_access(const struct permission_write_sources *sources)

@@ -24,6 +24,9 @@ struct permission_modes {
     enum permission_mode of[PERMISSION_GROUPS]; /* by enum catalog_group */
     /* Reading files of authority/names/sensitive.h, where reading is allowed otherwise. */
     enum permission_mode sensitive;
+    /* Changing files of authority/names/autorun.h is like changing others: it is not asked about.
+     */
+    bool allows_autorun;
 };
 
 /* The defaults for a first start. */

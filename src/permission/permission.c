@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "authority/names/autorun.h"
 #include "authority/names/sensitive.h"
 #include "base/map.h"
 #include "base/sha256.h"
@@ -327,6 +328,22 @@ bool permission_reads_sensitive(enum permission_operation operation, struct str 
            (sensitive_is_path(given) || (!str_eq(given, resolved) && sensitive_is_path(resolved)));
 }
 
+bool permission_changes_autorun(enum permission_operation operation, struct str given,
+                                struct str resolved)
+{
+    return (operation == PERMISSION_CREATES || operation == PERMISSION_CREATES_BELOW ||
+            operation == PERMISSION_CHANGES || operation == PERMISSION_CHANGES_BELOW) &&
+           (autorun_is_path(given) || (!str_eq(given, resolved) && autorun_is_path(resolved)));
+}
+
+/* Who allowed a folder, or all of them, has not thought of it. */
+static bool is_special(const struct permission_subject *subject,
+                       enum permission_operation operation)
+{
+    return permission_reads_sensitive(operation, subject->given, subject->resolved) ||
+           permission_changes_autorun(operation, subject->given, subject->resolved);
+}
+
 enum permission_mode permission_mode_of(const struct permission_moment *moment,
                                         const struct permission_subject *subject)
 {
@@ -335,6 +352,9 @@ enum permission_mode permission_mode_of(const struct permission_moment *moment,
     if (subject->group == CATALOG_FILESYSTEM_WRITE &&
         moment->modes.of[CATALOG_FILESYSTEM_READ] == PERMISSION_DENY)
         return PERMISSION_DENY;
+    if (mode == PERMISSION_ALLOW && !moment->modes.allows_autorun &&
+        permission_changes_autorun(subject->operation, subject->given, subject->resolved))
+        return PERMISSION_ASK;
     return moment->modes.sensitive < mode &&
                    permission_reads_sensitive(subject->operation, subject->given, subject->resolved)
                ? moment->modes.sensitive
@@ -429,9 +449,8 @@ static bool is_allowed_in_session(struct permission *permission,
                                   const struct permission_subject *subject,
                                   enum permission_operation operation)
 {
-    /* Who allowed a folder has not thought of the secrets in it. */
     return is_in_session(permission, subject, operation) ||
-           (!permission_reads_sensitive(operation, subject->given, subject->resolved) &&
+           (!is_special(subject, operation) &&
             (is_in_scope(permission, subject, operation) ||
              /* Who allowed changes in a folder allowed them to all that is in it. */
              (operation == PERMISSION_CHANGES_BELOW &&

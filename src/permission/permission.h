@@ -88,6 +88,13 @@ static inline struct str permission_resource_name(const struct permission_resour
 bool permission_reads_sensitive(enum permission_operation operation, struct str given,
                                 struct str resolved);
 
+/*
+ * Whether it changes a file that other programs run by themselves (authority/names/autorun.h), by
+ * either of its names: a mode that allows changes does not mean it.
+ */
+bool permission_changes_autorun(enum permission_operation operation, struct str given,
+                                struct str resolved);
+
 enum permission_source {
     PERMISSION_BY_PROTECTION,
     PERMISSION_BY_DENY_RULE,

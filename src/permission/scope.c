@@ -64,7 +64,8 @@ static bool is_covered(const struct permission_resource *resource)
 {
     return is_file(resource) && resource->operation != PERMISSION_MOVES &&
            resource->operation != PERMISSION_DELETES &&
-           !permission_reads_sensitive(resource->operation, resource->given, resource->resolved);
+           !permission_reads_sensitive(resource->operation, resource->given, resource->resolved) &&
+           !permission_changes_autorun(resource->operation, resource->given, resource->resolved);
 }
 
 /* What is only looked up says nothing about where: it may be the folder of the session itself. */

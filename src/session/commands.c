@@ -275,6 +275,19 @@ static bool hides_sensitive(const struct commands *commands)
     return !commands->config.is_open && permission_modes(permission).sensitive != PERMISSION_ALLOW;
 }
 
+static bool keeps_autorun(const struct commands *commands)
+{
+    struct permission *permission = keeper_permission(commands->config.session->keeper);
+
+    return !commands->config.is_open && !permission_modes(permission).allows_autorun;
+}
+
+static struct matches_kinds kinds(const struct commands *commands)
+{
+    return (struct matches_kinds){.sensitive = hides_sensitive(commands),
+                                  .autorun = keeps_autorun(commands)};
+}
+
 /* The launcher searches for these files before every command: checks that it can finish. */
 static int try_searches(struct commands *commands, struct err *err)
 {
@@ -291,11 +304,12 @@ static int try_searches(struct commands *commands, struct err *err)
     if (r < 0)
         return err_set(err, ERR_UNSUPPORTED, "cannot apply your deny patterns to commands: %s",
                        why.message);
-    if (hides_sensitive(commands))
-        r = matches_find_sensitive(&arena, commands->places->items, commands->places->count,
-                                   &matches, &why);
+    r = matches_find_kinds(&arena, kinds(commands), commands->places->items,
+                           commands->places->count, &matches, &why);
     if (r < 0)
-        return err_set(err, ERR_UNSUPPORTED, "cannot hide files with secrets from commands: %s",
+        return err_set(err, ERR_UNSUPPORTED,
+                       "cannot keep commands from files with secrets and files that run by "
+                       "themselves: %s",
                        why.message);
     return 0;
 }
@@ -371,7 +385,7 @@ static int fork_launcher(struct commands *commands, struct err *err)
     envelope.plan = &plan;
     envelope.denials = commands->denied.items;
     envelope.denial_count = commands->denied.count;
-    envelope.hides_sensitive = hides_sensitive(commands);
+    envelope.kinds = kinds(commands);
     envelope.held_fd = held_fd > 0 ? held_fd : 0;
     return launcher_new(&envelope, &commands->launcher, err);
 }
@@ -479,6 +493,7 @@ int commands_start(struct commands *commands, struct loop *loop, struct err *err
         .sandbox = {.has_network = commands->config.has_network,
                     .has_hosts = has_hosts(commands),
                     .hides_sensitive = hides_sensitive(commands),
+                    .keeps_autorun = keeps_autorun(commands),
                     .is_hidden = commands->config.is_open ? NULL : is_hidden,
                     .data = commands->places},
     };

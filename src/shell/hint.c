@@ -191,6 +191,12 @@ int hint_find_named(const struct shell_sandbox *sandbox, struct str command, str
     return r == 0 && out->len == 0 ? hint_at_git(command, printed, out) : r;
 }
 
+static bool is_about_git(struct str printed)
+{
+    return str_find(printed, STR(".git/config")) != SIZE_MAX ||
+           str_find(printed, STR(".git/hooks")) != SIZE_MAX;
+}
+
 int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct buf *out)
 {
     if (sandbox->is_hidden == NULL)
@@ -213,6 +219,11 @@ int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct bu
     if (has_any(printed, root_words, array_size(root_words)))
         return buf_append_str(out, STR("Commands cannot become root, not even with sudo. The user "
                                        "can run this command in a terminal."));
+    if (sandbox->keeps_autorun && is_about_git(printed))
+        return buf_append_str(out, STR("Commands cannot change Git's hooks and settings, which Git "
+                                       "runs outside of the sandbox; git -c NAME=VALUE sets one "
+                                       "for a command. The user can allow it with --autorun "
+                                       "allow."));
     if (has_any(printed, read_only_words, array_size(read_only_words)))
         return buf_append_str(out, STR("Commands can change files in /tmp and in the folders they "
                                        "were given for that, and nowhere else. The user can give "

@@ -35,6 +35,7 @@ struct shell_call;
 struct shell_sandbox {
     bool has_network;
     bool has_hosts;       /* on the web, by a proxy */
+    bool keeps_autorun;   /* what authority/names/autorun.h names is read-only */
     bool hides_sensitive; /* what authority/names/sensitive.h names is there, but empty */
     /* Whether commands see nothing at this absolute path, even if it exists. NULL: no sandbox. */
     bool (*is_hidden)(const void *data, const char *path);

@@ -68,6 +68,7 @@ ROWS = (
         "write", "absent", "done"),
     Row("--permission-shell", "N8N_GATEWAY_PERMISSION_SHELL", "allow", "command", "absent", "done"),
     Row("--sensitive", "GATEHOUSE_SENSITIVE", "allow", "read_secret", "asked", "done"),
+    Row("--autorun", "GATEHOUSE_AUTORUN", "allow", "write_hook", "asked", "done"),
     Row("--permission-computer", "N8N_GATEWAY_PERMISSION_COMPUTER", "ask", "wants_computer",
         False, True),
     Row("--permission-browser", "N8N_GATEWAY_PERMISSION_BROWSER", "deny", "wants_browser",
@@ -255,6 +256,10 @@ class Looks(Scene):
     def read_secret(self, *flags, **variables):
         (self.root / ".env").write_text("KEY=x")
         return self.outcome(flags, variables, "read_file", filePath=".env")
+
+    def write_hook(self, *flags, **variables):
+        flags = ("--permission-filesystem-write", "allow", *flags)
+        return self.outcome(flags, variables, "write_file", filePath=".git/hooks/x", content="x")
 
     def command(self, *flags, **variables):
         return self.outcome(flags, variables, "shell_execute", command="true")

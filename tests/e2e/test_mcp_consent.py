@@ -456,6 +456,50 @@ class Secrets(Consent):
         self.assertIn("usually holds secrets", closed.bad("read_file", filePath=".env"))
 
 
+class Autorun(Consent):
+    """Files that other programs run by themselves, where changing others is allowed."""
+
+    def setUp(self):
+        super().setUp()
+        for folder in (".git/hooks", "sub/.git/modules/x", "plain"):
+            (self.root / folder).mkdir(parents=True)
+        (self.root / ".git/config").write_text("[core]\n")
+        (self.root / "hook").write_text("#!/bin/sh\n")
+
+    def test_changing_them_is_asked_about(self):
+        (self.root / "link").symlink_to(".git/hooks")
+        server = self.begin("--write")
+        server.good("write_file", filePath="plain/a", content="x")
+        for tool, arguments in (("write_file", {"filePath": ".git/hooks/pre-commit", "content": "x"}),
+                                ("write_file", {"filePath": "link/pre-commit", "content": "x"}),
+                                ("edit_file", {"filePath": ".git/config", "oldString": "core", "newString": "alias"}),
+                                ("append_file", {"filePath": ".git/config", "content": "x"}),
+                                ("write_file", {"filePath": "sub/.git/modules/x/hooks/y", "content": "x"}),
+                                ("write_file", {"filePath": ".GIT/config", "content": "x"}),
+                                ("write_file", {"filePath": ".bashrc", "content": "x"}),
+                                ("create_directory", {"dirPath": "new/.git"}),
+                                ("move", {"sourcePath": "plain", "destinationPath": ".claude/commands"}),
+                                ("move", {"sourcePath": "hook", "destinationPath": ".git/hooks/hook"}),
+                                ("copy_file", {"sourcePath": "hook", "destinationPath": ".vscode/tasks.json"})):
+            with self.subTest(tool=tool, **arguments):
+                params, result = self.decide(server, "Deny once", tool, **arguments)
+                self.assertTrue(result["isError"])
+                self.assertEqual(params["requestedSchema"]["properties"]["decision"]["enum"], ONCE)
+        self.assertEqual((self.root / ".git/config").read_text(), "[core]\n")
+        self.assertEqual(list((self.root / ".git/hooks").iterdir()), [])
+        _, result = self.decide(server, "Allow once", "write_file", filePath=".git/hooks/pre-commit", content="x")
+        self.assertFalse(result.get("isError"), result)
+        # Reading them, and removing them, is as for others.
+        server.good("read_file", filePath=".git/config")
+        server.good("delete", path=".git/hooks/pre-commit")
+
+    def test_with_nobody_to_ask_the_refusal_says_what_opens_them(self):
+        server = self.begin("--write", capabilities={})
+        self.assertIn("--autorun allow", server.bad("write_file", filePath=".git/hooks/x", content="x"))
+        opened = self.begin("--write", "--autorun", "allow", capabilities={})
+        opened.good("write_file", filePath=".git/hooks/x", content="x")
+
+
 class Keeping(Consent):
     def test_always_is_offered_through_the_client_only_where_the_user_said_so(self):
         server = self.begin("--permission-filesystem-write", "ask", "--allow-remote-always")

@@ -6,6 +6,7 @@ import pathlib
 import select
 import signal
 import socket
+import subprocess
 import time
 import unittest
 
@@ -184,6 +185,31 @@ class Walls(Commands):
         answer = self.answer(shown, command)
         self.assertEqual(answer["stdout"], "needleneedle")
         self.assertNotIn("hint", answer)
+
+    def test_what_other_programs_run_by_themselves_is_read_only_unless_allowed(self):
+        (self.root / "in").mkdir()
+        for place in (self.root, self.root / "in"):
+            subprocess.run(["git", "-c", "init.templateDir=", "-c", "init.defaultBranch=main", "init", "-q", place], check=True)
+        (self.root / ".git" / "modules" / "x").mkdir(parents=True)
+        (self.root / ".git" / "modules" / "x" / "config").write_text("[core]\n")
+        (self.root / ".vscode").mkdir()
+        (self.root / ".vscode" / "tasks.json").write_text("{}")
+        server = self.begin("--write")
+        for command in ("echo x > .git/hooks/pre-commit", "echo x >> .git/config", "git config core.fsmonitor ./x",
+                        "echo x > in/.git/hooks/pre-commit", "echo x > .git/modules/x/config", "mv .git moved", "mv in moved",
+                        "rm -r .git/hooks && mkdir .git/hooks && echo x > .git/hooks/pre-commit",
+                        "echo x > .vscode/tasks.json", "mv .vscode moved"):
+            self.assertNotEqual(self.answer(server, command)["exitCode"], 0, command)
+        self.assertIn("--autorun", self.answer(server, "git config a.b c")["hint"])
+        self.assertEqual([*self.root.glob("**/pre-commit")], [])
+        self.assertNotIn("fsmonitor", (self.root / ".git" / "config").read_text())
+        git = "git -c user.name=a -c user.email=a@b"
+        for command in (f"echo 1 > a && git add a && {git} commit -qm a && git log --oneline", "git checkout -q -b other && git gc -q",
+                        f"echo 2 > a && {git} commit -qam b && {git} stash list && git switch -q main"):
+            answer = self.answer(server, command)
+            self.assertEqual(answer["exitCode"], 0, answer)
+        allowed = self.begin("--write", "--autorun", "allow")
+        self.assertEqual(self.answer(allowed, "git config a.b c && echo x > .git/hooks/pre-commit")["exitCode"], 0)
 
     def test_secrets_settings_and_state_are_not_there(self):
         home = self.room / "home"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "authority/names/autorun.h"
 #include "authority/names/glob.h"
 #include "authority/names/sensitive.h"
 #include "base/streams.h"
@@ -16,6 +17,7 @@
 struct folder {
     struct folder *next;
     const char *path;
+    bool is_writable; /* for commands */
 };
 
 struct walk {
@@ -24,7 +26,9 @@ struct walk {
     struct folder *first;
     struct folder **last;
     size_t entries;
-    bool finds_sensitive; /* instead of what the sets match */
+    bool finds_kinds; /* instead of what the sets match */
+    struct matches_kinds kinds;
+    bool is_writable; /* the folder that is visited */
     struct matches *matches;
     char closed[BOX_PATH_BYTES]; /* that nobody can look into */
 };
@@ -62,7 +66,7 @@ static int queue(struct walk *walk, const char *path)
 
     if (folder == NULL || own == NULL)
         return walk->arena->error;
-    *folder = (struct folder){NULL, own};
+    *folder = (struct folder){NULL, own, walk->is_writable};
     *walk->last = folder;
     walk->last = &folder->next;
     return 0;
@@ -95,11 +99,57 @@ static bool is_passed_over(const char *path)
     return str_index(str_from(slash + 1), folders, array_size(folders)) != SIZE_MAX;
 }
 
-static int look_for_secrets(struct walk *walk, const char *path, bool is_folder)
+static bool is_named(const char *path, const char *name)
+{
+    return strcmp(strrchr(path, '/') + 1, name) == 0;
+}
+
+/* Git takes hooks that a command writes where there were none, so there is a folder to deny. */
+static int keep_git(struct walk *walk, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)mkdirat(fd, "hooks", 0777);
+        close(fd);
+    }
+    return queue(walk, path);
+}
+
+/* Submodules and other work trees have hooks and settings, too; objects and refs have none. */
+static bool is_passed_over_in_git(const char *path)
+{
+    static const char *const folders[] = {"objects", "refs", "logs", "lfs", "info"};
+    const char *inside = strstr(path, "/.git/");
+
+    return inside != NULL && !is_named(path, "modules") && !is_named(path, "worktrees") &&
+           ((strstr(inside, "/modules/") == NULL && strstr(inside, "/worktrees/") == NULL) ||
+            str_index(str_from(strrchr(path, '/') + 1), folders, array_size(folders)) != SIZE_MAX);
+}
+
+static int look_at_folder(struct walk *walk, const char *path)
+{
+    bool is_kept = walk->kinds.autorun && walk->is_writable;
+    int r = 0;
+
+    if (is_kept && is_named(path, ".git"))
+        return keep_git(walk, path);
+    if (is_kept && autorun_is_path(str_from(path)))
+        r = deny(walk, path, BOX_READ);
+    if (r < 0 || is_passed_over(path) || is_passed_over_in_git(path))
+        return r;
+    return queue(walk, path);
+}
+
+static int look_for_kinds(struct walk *walk, const char *path, bool is_folder)
 {
     if (is_folder)
-        return is_passed_over(path) ? 0 : queue(walk, path);
-    return sensitive_is_path(str_from(path)) ? deny(walk, path, BOX_HIDDEN) : 0;
+        return look_at_folder(walk, path);
+    if (walk->kinds.sensitive && sensitive_is_path(str_from(path)))
+        return deny(walk, path, BOX_HIDDEN);
+    return walk->kinds.autorun && walk->is_writable && autorun_is_path(str_from(path))
+               ? deny(walk, path, BOX_READ)
+               : 0;
 }
 
 /* A hidden folder hides everything below it; a read-only one may contain hidden files. */
@@ -107,8 +157,8 @@ static int look_at(struct walk *walk, const char *path, bool is_folder)
 {
     int r = 0;
 
-    if (walk->finds_sensitive)
-        return look_for_secrets(walk, path, is_folder);
+    if (walk->finds_kinds)
+        return look_for_kinds(walk, path, is_folder);
     if (glob_set_matches(walk->sets[BOX_HIDDEN], name_of(path)))
         return deny(walk, path, BOX_HIDDEN);
     if (glob_set_matches(walk->sets[BOX_READ], name_of(path)))
@@ -136,8 +186,8 @@ static int pass_by(struct walk *walk, const char *path, int errno_value)
         return 0; /* removed meanwhile */
     case EACCES:
     case EPERM:
-        if (walk->finds_sensitive)
-            return deny(walk, path, BOX_HIDDEN);
+        if (walk->finds_kinds)
+            return deny(walk, path, walk->kinds.sensitive ? BOX_HIDDEN : BOX_READ);
         if (is_our_own(path)) {
             snprintf(walk->closed, sizeof(walk->closed), "%s", path);
             return ERR_PERMISSION_DENIED;
@@ -202,25 +252,32 @@ static int walk_folders(struct walk *walk, const struct box_place *folders, size
 
     walk->last = &walk->first;
     for (size_t i = 0; i < count && r == 0; i++)
-        if (folders[i].access != BOX_HIDDEN && !folders[i].is_optional)
-            r = walk->finds_sensitive ? queue(walk, folders[i].path)
-                                      : look_at(walk, folders[i].path, true);
-    for (; walk->first != NULL && r == 0; walk->first = walk->first->next)
+        if (folders[i].access != BOX_HIDDEN && !folders[i].is_optional) {
+            walk->is_writable = folders[i].access == BOX_WRITE;
+            r = walk->finds_kinds ? queue(walk, folders[i].path)
+                                  : look_at(walk, folders[i].path, true);
+        }
+    for (; walk->first != NULL && r == 0; walk->first = walk->first->next) {
+        walk->is_writable = walk->first->is_writable;
         r = read_folder(walk, walk->first->path);
+    }
     return r;
 }
 
-int matches_find_sensitive(struct arena *arena, const struct box_place *folders,
-                           size_t folder_count, struct matches *matches, struct err *err)
+int matches_find_kinds(struct arena *arena, struct matches_kinds kinds,
+                       const struct box_place *folders, size_t folder_count,
+                       struct matches *matches, struct err *err)
 {
-    struct walk walk = {.arena = arena, .matches = matches, .finds_sensitive = true};
-    int r = walk_folders(&walk, folders, folder_count);
+    struct walk walk = {.arena = arena, .matches = matches, .finds_kinds = true, .kinds = kinds};
+    int r = 0;
 
+    if (kinds.sensitive || kinds.autorun)
+        r = walk_folders(&walk, folders, folder_count);
     if (r == ERR_TOO_LARGE)
         return err_set(err, r,
                        "the folder has more than %d files, or more than %zu that usually hold "
-                       "secrets: choose a smaller one, or show them to commands with --sensitive "
-                       "allow",
+                       "secrets or run by themselves: choose a smaller one, or leave them to "
+                       "commands with --sensitive allow and --autorun allow",
                        MATCHES_MAX_ENTRIES, matches->room);
     return r < 0 ? err_set_plain(err, r) : 0;
 }

@@ -31,11 +31,19 @@ int matches_find(struct arena *arena, const struct box_denial *denials, size_t d
                  const struct box_place *folders, size_t folder_count, struct matches *matches,
                  struct err *err);
 
+/* Files that are denied by what they are. */
+struct matches_kinds {
+    bool sensitive; /* what authority/names/sensitive.h names is hidden */
+    bool autorun;   /* what authority/names/autorun.h names is read-only in writable places */
+};
+
 /*
- * Finds the files of authority/names/sensitive.h in the same way, except in folders of other
- * people's code, such as node_modules; a directory that cannot be read is denied.
+ * Finds these in the same way, except in folders of other people's code, such as node_modules; a
+ * directory that cannot be read is denied. Of a repository the hooks are denied although there are
+ * none: the folder for them is created.
  */
-int matches_find_sensitive(struct arena *arena, const struct box_place *folders,
-                           size_t folder_count, struct matches *matches, struct err *err);
+int matches_find_kinds(struct arena *arena, struct matches_kinds kinds,
+                       const struct box_place *folders, size_t folder_count,
+                       struct matches *matches, struct err *err);
 
 #endif

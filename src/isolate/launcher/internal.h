@@ -4,6 +4,7 @@
 #define ISOLATE_LAUNCHER_INTERNAL_H
 
 #include "isolate/box/box.h"
+#include "isolate/box/matches.h"
 
 /* Common to all launchers of a client. */
 struct launcher_service {
@@ -14,7 +15,7 @@ struct launcher_service {
     const char *const *env;
     const struct box_denial *denials;
     size_t denial_count;
-    bool hides_sensitive;
+    struct matches_kinds kinds;
     bool leaves_processes; /* to other programs of the user */
 };
 

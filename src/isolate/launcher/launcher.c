@@ -117,7 +117,7 @@ int launcher_new(const struct launcher_envelope *envelope, struct launcher **out
                                        .env = envelope->env,
                                        .denials = envelope->denials,
                                        .denial_count = envelope->denial_count,
-                                       .hides_sensitive = envelope->hides_sensitive,
+                                       .kinds = envelope->kinds,
                                        .leaves_processes = !envelope->plan->is_open};
     int r = threads_check_alone(err);
 

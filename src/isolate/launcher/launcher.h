@@ -16,6 +16,7 @@
 #define ISOLATE_LAUNCHER_LAUNCHER_H
 
 #include "isolate/box/box.h"
+#include "isolate/box/matches.h"
 #include "isolate/launcher/wire.h"
 
 enum {
@@ -28,8 +29,8 @@ struct launcher_envelope {
     const char *const *env;           /* of all commands; see environment.h */
     const struct box_denial *denials; /* for all commands */
     size_t denial_count;
-    bool hides_sensitive; /* what authority/names/sensitive.h names in the places */
-    int held_fd;          /* a copy stays open as long as anything that was started; 0: none */
+    struct matches_kinds kinds; /* files in the places that are denied by what they are */
+    int held_fd; /* a copy stays open as long as anything that was started; 0: none */
 };
 
 struct launcher;

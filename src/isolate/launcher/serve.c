@@ -157,7 +157,7 @@ static void tell_started(const struct server *server, const struct launcher_requ
 
 /*
  * The denials of the envelope and of the request, the matches of the patterns among them, files
- * that usually hold secrets, and the other names of all these files.
+ * that are denied by what they are, and the other names of all these files.
  */
 static int gather_denials(struct server *server, const struct launcher_request *request,
                           struct arena *arena, size_t *out_count, struct err *err)
@@ -175,8 +175,9 @@ static int gather_denials(struct server *server, const struct launcher_request *
     for (size_t list = 0; list < array_size(lists) && r == 0; list++)
         r = matches_find(arena, lists[list], counts[list], service->places, service->place_count,
                          &matches, err);
-    if (r == 0 && service->hides_sensitive)
-        r = matches_find_sensitive(arena, service->places, service->place_count, &matches, err);
+    if (r == 0)
+        r = matches_find_kinds(arena, service->kinds, service->places, service->place_count,
+                               &matches, err);
     if (r == 0 && !service->is_open)
         r = secondnames_find(arena, service->places, service->place_count, &matches, err);
     *out_count = matches.count;

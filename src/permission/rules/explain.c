@@ -149,6 +149,8 @@ static bool say_mode(struct account *account, const struct permission_moment *mo
         say(account,
             permission_reads_sensitive(subject->operation, subject->given, subject->resolved)
                 ? ", since such a file usually holds secrets (--sensitive)"
+            : mode == PERMISSION_ASK
+                ? ", since other programs run such a file by themselves (--autorun)"
                 : ", since reading is denied");
     if (allowance != NULL) {
         say(account, "; in mode ask ");

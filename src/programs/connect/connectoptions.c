@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "cli/connect.h"
+#include "cli/shared.h"
 #include "cli/status.h"
 #include "session/state.h"
 
@@ -145,6 +146,8 @@ static int merge_modes(const struct option_values *values, const struct settings
     merge_write(values, settings, choices);
     choices->modes.sensitive =
         (enum permission_mode)options_choice(values, CONNECT_OPTION_SENSITIVE);
+    choices->modes.allows_autorun =
+        options_choice(values, CONNECT_OPTION_AUTORUN) == SHARED_AUTORUN_ALLOW;
     if (choices->findings.is_set_aside)
         permission_modes_cap_ask(&choices->modes);
     r = permission_modes_constrain(&choices->modes, err);

@@ -73,6 +73,7 @@ void saved_session_digest(const struct saved_session_terms *terms,
     for (size_t i = 0; i < PERMISSION_GROUPS; i++)
         add_number(&hash, terms->choices->modes.of[i]);
     add_number(&hash, terms->choices->modes.sensitive);
+    add_number(&hash, terms->choices->modes.allows_autorun);
     add_number(&hash, terms->choices->has_write_access);
     add_number(&hash, terms->shell_is_open);
     add_number(&hash, terms->shell_has_network);

@@ -67,7 +67,7 @@ static inline long system_call(long number, long a, long b, long c, long d)
 static const char plain_options[][16] = {
     "--write",        "--ro",        "--rw",        "--deny",        "--allow",    "--max-",
     "--timeout",      "--state-dir", "--log-level", "--permission-", "--browser-", "--sensitive",
-    "--settings-dir", "--shell-",    "--computer-", "--workspace",
+    "--settings-dir", "--shell-",    "--computer-", "--workspace",   "--autorun",
 };
 
 static bool begins_with(const char *text, const char *beginning)

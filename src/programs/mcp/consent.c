@@ -2,6 +2,7 @@
 #include "programs/mcp/consent.h"
 
 #include "cli/mcp.h"
+#include "cli/shared.h"
 #include "loop/reader.h"
 
 static enum permission_mode write_mode(const struct option_values *values)
@@ -57,6 +58,7 @@ static void open_workspace(struct permission_modes *modes, const struct option_v
         modes->of[CATALOG_SHELL] = PERMISSION_ALLOW;
     if (options_source(values, MCP_OPTION_SENSITIVE) == OPTION_DEFAULT)
         modes->sensitive = PERMISSION_ALLOW;
+    modes->allows_autorun = true; /* no program of the user does */
 }
 
 int consent_init(struct consent *consent, const struct option_values *values, bool in_workspace,
@@ -77,6 +79,7 @@ int consent_init(struct consent *consent, const struct option_values *values, bo
     modes->of[CATALOG_BROWSER] =
         (enum permission_mode)options_choice(values, MCP_OPTION_PERMISSION_BROWSER);
     modes->sensitive = (enum permission_mode)options_choice(values, MCP_OPTION_SENSITIVE);
+    modes->allows_autorun = options_choice(values, MCP_OPTION_AUTORUN) == SHARED_AUTORUN_ALLOW;
     if (in_workspace)
         open_workspace(modes, values);
     add_writable(consent, values);

@@ -37,8 +37,8 @@ static enum permission_mode mode_of(const struct store_agent *agent, enum catalo
 
 static void read_modes(const struct store_agent *agent, struct permission_modes *out_modes)
 {
-    *out_modes =
-        (struct permission_modes){.sensitive = PERMISSION_ALLOW}; /* nothing is the user's */
+    /* Nothing is the user's. */
+    *out_modes = (struct permission_modes){.sensitive = PERMISSION_ALLOW, .allows_autorun = true};
     out_modes->of[CATALOG_FILESYSTEM_READ] = mode_of(agent, CATALOG_FILESYSTEM_READ);
     out_modes->of[CATALOG_FILESYSTEM_WRITE] = mode_of(agent, CATALOG_FILESYSTEM_WRITE);
     out_modes->of[CATALOG_SHELL] = mode_of(agent, CATALOG_SHELL);

@@ -144,6 +144,43 @@ static void what_usually_holds_secrets_is_asked_about_where_reading_is_allowed(v
     check(reading("/w/.env", ""), PERMISSION_DENY, PERMISSION_BY_MODE);
 }
 
+static struct permission_resource changing(const char *given, const char *resolved)
+{
+    struct permission_resource resource = file(CATALOG_FILESYSTEM_WRITE, given, resolved);
+
+    resource.operation = PERMISSION_CHANGES;
+    return resource;
+}
+
+static void what_runs_by_itself_is_asked_about_where_changing_is_allowed(void **state)
+{
+    struct permission_resource other = changing("/w/.bashrc", "");
+    struct permission_resource deleting = changing("/w/.git/config", "");
+    struct permission_modes modes;
+
+    (void)state;
+    deleting.operation = PERMISSION_DELETES;
+    set_mode(CATALOG_FILESYSTEM_READ, PERMISSION_ALLOW);
+    set_mode(CATALOG_FILESYSTEM_WRITE, PERMISSION_ALLOW);
+    check(changing("/w/.git/config", ""), PERMISSION_ASK, PERMISSION_BY_MODE);
+    check(changing("/w/x", "/w/.git/hooks/x"), PERMISSION_ASK, PERMISSION_BY_MODE);
+    check(changing("/w/.git/hooks/x", "/w/x"), PERMISSION_ASK, PERMISSION_BY_MODE);
+    check(changing("/w/config", ""), PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    check(deleting, PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    add(RULE_ALLOW, CATALOG_FILESYSTEM_WRITE, "/w/.git/config");
+    use_rules();
+    check(changing("/w/.git/config", ""), PERMISSION_ALLOW, PERMISSION_BY_ALLOW_RULE);
+    check(other, PERMISSION_ASK, PERMISSION_BY_MODE);
+    assert_int_equal(permission_allow_for_session(permission, &other), 0);
+    check(other, PERMISSION_ALLOW, PERMISSION_BY_SESSION_RULE);
+    modes = permission_modes(permission);
+    modes.allows_autorun = true;
+    permission_set_modes(permission, &modes);
+    check(changing("/w/.git/hooks/x", ""), PERMISSION_ALLOW, PERMISSION_BY_MODE);
+    set_mode(CATALOG_FILESYSTEM_WRITE, PERMISSION_DENY);
+    check(changing("/w/.git/hooks/x", ""), PERMISSION_DENY, PERMISSION_BY_MODE);
+}
+
 static void a_rule_or_an_answer_allows_what_holds_secrets(void **state)
 {
     struct permission_resource other = reading("/w/a/.env", "");
@@ -590,6 +627,7 @@ static void what_needs_a_name_is_asked_about_where_all_is_allowed(void **state)
 
 TEST_MAIN(decides(the_mode_decides_where_nothing_else_does),
           decides(what_usually_holds_secrets_is_asked_about_where_reading_is_allowed),
+          decides(what_runs_by_itself_is_asked_about_where_changing_is_allowed),
           decides(a_rule_or_an_answer_allows_what_holds_secrets),
           decides(a_folder_that_makes_secrets_is_moved_as_they_are_read),
           decides(what_needs_a_name_is_asked_about_where_all_is_allowed),
