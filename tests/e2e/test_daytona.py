@@ -227,6 +227,15 @@ class Daytona(DaytonaScene):
         self.assertEqual(late.until_close()[1], 1000)
         self.refused(410, self.ask("POST", logs + "/input", {"data": "x"}))
 
+    def test_a_prompt_is_seen_whatever_it_ends_with(self):
+        logs = self.session(self.create(), "for c in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do printf %s $c; read x; done")
+        for count in range(1, 17):
+            deadline = time.monotonic() + PATIENCE
+            while self.ask("GET", logs + "/logs")[2]["output"] != "0123456789abcdef"[:count]:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            self.assertEqual(self.ask("POST", logs + "/input", {"data": "\n"})[0], 204)
+
     def test_a_command_waits_for_a_slow_follower(self):
         sandbox = self.create()
         logs = self.session(sandbox, "read x; head -c 30000000 /dev/zero | tr '\\0' y")

@@ -10,7 +10,11 @@
 #include "programs/sandboxd/daytona/session_internal.h"
 #include "programs/sandboxd/executions.h"
 
-enum { PIECE_BYTES = 64 << 10 };
+enum {
+    PIECE_BYTES = 64 << 10,
+    /* Output that ends as a word begins waits for what follows it: a prompt must not. */
+    WORD_BEGIN = '\x1e',
+};
 
 /*
  * $1 is the word. A command comes as a line with the word, `a` or `s` and the number of its lines,
@@ -453,7 +457,8 @@ struct shell_session *session_new(struct sandbox *sandbox, struct str id)
     session->sandbox = sandbox;
     list_init(&session->commands);
     rand_bytes(word, sizeof(word));
-    hex_text(session->word, word, sizeof(word));
+    session->word[0] = WORD_BEGIN;
+    hex_text(session->word + 1, word, sizeof(word));
     snprintf(session->id, sizeof(session->id), "%.*s", STR_ARG(id));
     run_init(&session->run, sandbox, &session_events, session);
     feeder_init(&session->feeder, &session->run);

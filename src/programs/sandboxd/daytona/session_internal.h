@@ -11,7 +11,7 @@
 
 enum {
     SESSION_WORD_BYTES = 16, /* of randomness in the word that marks the ends */
-    SESSION_WORD_CHARS = 2 * SESSION_WORD_BYTES,
+    SESSION_WORD_CHARS = 1 + 2 * SESSION_WORD_BYTES,
     SESSION_NUMBER_CHARS = 8,     /* of an exit code, and the newline */
     SESSION_HIGH_BYTES = 1 << 20, /* unread by a client: the command waits */
 };
