@@ -345,7 +345,7 @@ class Sandboxes(Scene):
         self.assertEqual(service.ask("GET", "/sandboxes", key=made)[0], 200)
         kept = self.room / "state/sandboxes/service.json"
         self.assertEqual(kept.stat().st_mode & 0o777, 0o600)
-        self.assertEqual(json.loads(kept.read_text()), {"url": service.url, "key": made})
+        self.assertEqual(json.loads(kept.read_text()), {"url": service.url, "pid": service.process.pid, "key": made})
         self.assertEqual(service.end(), 0)
         service = self.serve(key=None)
         self.assertEqual(service.ask("GET", "/sandboxes", key=made)[0], 200)

@@ -395,7 +395,7 @@ class Permission(WorkspaceScene):
         self.assertEqual(Agent(server, self.key("--tools", "read")).tools(),
                          ["read_file", "list_files", "stat", "grep"])
         self.assertEqual(Agent(server, self.key("--tools", "shell", name="other")).tools(),
-                         ["execute_command"])
+                         ["execute_command", "get_process_output", "kill_process"])
         self.assertIn("only read, write and shell",
                       self.manage("add", "x", "--workspace", "isolated", "--tools", "browser", status=2).stderr)
         self.assertIn("--ask", self.manage("add", "x", "--ask", "shell", status=2).stderr)
@@ -526,7 +526,7 @@ class Apps(WorkspaceScene):
         server = self.gateway("--fs", str(folder))
         browser = server.log_in() | OURS
         one, two = (Agent(server, self.token(server, browser, workspace="isolated")) for _ in range(2))
-        self.assertEqual(one.tools(), [tool for tool in TOOLS if tool != "execute_command"])
+        self.assertEqual(one.tools(), [tool for tool in TOOLS if tool not in ("execute_command", "get_process_output", "kill_process")])
         self.good(one, "write_file", path="f", content="of one")
         self.assertIn("f", self.bad(two, "read_file", path="f"))
         self.assertEqual(self.good(one, "read_file", path="f")["content"], "of one")

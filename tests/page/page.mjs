@@ -692,7 +692,7 @@ const cases = {
     const transport = new StreamableHTTPClientTransport(new URL(`${scene.url}/mcp`), { requestInit: { headers: { Authorization: `Bearer ${key}` } } });
     const client = new Client({ name: "builder", version: "1" });
     await client.connect(transport);
-    assert.equal((await client.listTools()).tools.length, 11);
+    assert.equal((await client.listTools()).tools.length, 13);
     const call = client.callTool({ name: "list_files", arguments: {} }).catch((problem) => problem);
     const card = scene.page.getByRole("region", { name: "Workspaces" });
     await card.locator("tr", { hasText: "builder" }).waitFor();
@@ -785,7 +785,7 @@ const cases = {
     await app.transport.finishAuth((await app.returned).code);
     assert.equal(app.granted.scope, "read write shell");
     await app.connect();
-    assert.equal((await app.client.listTools()).tools.length, 11);
+    assert.equal((await app.client.listTools()).tools.length, 13);
     await scene.go("/agents");
     await scene.see("Read files, Change files, Commands, in a workspace (n8n-sandbox); asks you first: Commands");
     await app.close();
