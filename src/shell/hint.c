@@ -191,8 +191,13 @@ int hint_find_named(const struct shell_sandbox *sandbox, struct str command, str
     return r == 0 && out->len == 0 ? hint_at_git(command, printed, out) : r;
 }
 
+/* A mount cannot be renamed or removed, either. */
+static const char *const kept_words[] = {"busy", "EBUSY", "Read-only file system", "EROFS"};
+
 static bool is_about_git(struct str printed)
 {
+    if (!has_any(printed, kept_words, array_size(kept_words)))
+        return false;
     return str_find(printed, STR(".git/config")) != SIZE_MAX ||
            str_find(printed, STR(".git/hooks")) != SIZE_MAX;
 }
@@ -220,10 +225,10 @@ int hint_find(const struct shell_sandbox *sandbox, struct str printed, struct bu
         return buf_append_str(out, STR("Commands cannot become root, not even with sudo. The user "
                                        "can run this command in a terminal."));
     if (sandbox->keeps_autorun && is_about_git(printed))
-        return buf_append_str(out, STR("Commands cannot change Git's hooks and settings, which Git "
-                                       "runs outside of the sandbox; git -c NAME=VALUE sets one "
-                                       "for a command. The user can allow it with --autorun "
-                                       "allow."));
+        return buf_append_str(out, STR("Commands cannot change or remove Git's hooks and settings, "
+                                       "which Git runs outside of the sandbox; git -c NAME=VALUE "
+                                       "sets one for a command, and the tool delete removes a "
+                                       "repository. The user can allow it with --autorun allow."));
     if (has_any(printed, read_only_words, array_size(read_only_words)))
         return buf_append_str(out, STR("Commands can change files in /tmp and in the folders they "
                                        "were given for that, and nowhere else. The user can give "

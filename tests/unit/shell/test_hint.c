@@ -107,6 +107,20 @@ static void a_file_with_secrets_is_told(void **state)
     expect_hint(&closed, printed, NULL);
 }
 
+static void what_git_keeps_is_told(void **state)
+{
+    const struct shell_sandbox sandbox = {.keeps_autorun = true, .is_hidden = is_in_home};
+    const char *busy = "error: could not write config file .git/config: Device or resource busy\n";
+
+    (void)state;
+    expect_hint(&sandbox, busy, "--autorun allow");
+    expect_hint(&sandbox, "rm: cannot remove 'x/.git/hooks': Device or resource busy\n", "delete");
+    expect_hint(&sandbox, "sh: 1: cannot create .git/hooks/a: Read-only file system\n",
+                "--autorun allow");
+    expect_hint(&sandbox, "fatal: bad config line 1 in file .git/config\n", NULL);
+    expect_hint(&closed, busy, NULL);
+}
+
 static void expect_named_hint(const struct shell_sandbox *sandbox, const char *command,
                               const char *printed, const char *part)
 {
@@ -179,7 +193,7 @@ static void what_the_sandbox_did_not_cause_is_not_its_fault(void **state)
 TEST_MAIN(cmocka_unit_test(a_missing_network_is_told), cmocka_unit_test(a_hidden_path_is_told),
           cmocka_unit_test(that_nobody_becomes_root_is_told),
           cmocka_unit_test(what_may_not_be_changed_is_told),
-          cmocka_unit_test(a_file_with_secrets_is_told),
+          cmocka_unit_test(what_git_keeps_is_told), cmocka_unit_test(a_file_with_secrets_is_told),
           cmocka_unit_test(git_that_takes_empty_files_is_told),
           cmocka_unit_test(a_cut_leaves_whole_characters),
           cmocka_unit_test(what_the_sandbox_did_not_cause_is_not_its_fault))
