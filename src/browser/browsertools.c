@@ -396,7 +396,7 @@ void browser_tools_free(struct browser_tools *tools)
     if (tools == NULL)
         return;
     browser_client_detach(tools->config.client);
-    browser_tools_use_files(tools, NULL, NULL);
+    browser_tools_drop_files(tools);
     loop_task_cancel(&tools->next_page_file);
     browser_tools_drop_posts(tools);
     browser_secrets_free(tools->secrets);

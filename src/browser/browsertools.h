@@ -40,12 +40,13 @@ struct browser_tools_config {
 int browser_tools_new(const struct browser_tools_config *config, struct browser_tools **out_tools,
                       struct err *err);
 /*
- * Lets pages of file: addresses show what this executor reads; until then, or with NULL, there are
- * none. `first_dir` is where relative addresses begin, and must outlive it. Call it with NULL
- * before the executor ends. Does nothing without tools.
+ * Before the first call: lets pages of file: addresses show what this executor reads. Relative ones
+ * begin in first_dir, which must outlive the tools. Without this there are no such pages.
  */
 void browser_tools_use_files(struct browser_tools *tools, struct executor *files,
                              const char *first_dir);
+/* Before that executor ends. Both do nothing without tools. */
+void browser_tools_drop_files(struct browser_tools *tools);
 /* Before the loop is freed. */
 void browser_tools_free(struct browser_tools *tools);
 

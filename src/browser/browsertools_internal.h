@@ -45,6 +45,7 @@ struct browser_tools {
     /* What pages of files are made of: */
     struct executor *files; /* NULL: there are no files */
     const char *first_dir;  /* where relative addresses begin */
+    bool is_without_files;  /* by now */
     struct list wanted_files;
     size_t page_files;
     size_t page_files_at_work;
@@ -95,8 +96,8 @@ bool browser_tools_may_go(void *data, struct str host, uint16_t port, bool is_ag
 /* ---- pagefiles.c ---- */
 
 bool browser_tools_have_files(const struct browser_tools *tools);
-/* The browser stopped at a request for a file, and gets an answer for `check`. */
-void browser_tools_want_file(void *data, int64_t check, struct str url);
+/* The browser stopped at a request for a file, and gets an answer. */
+void browser_tools_want_file(void *data, const struct browser_client_want *want, struct str url);
 void browser_tools_next_file(void *data);
 
 /* ---- describe.c ---- */

@@ -47,6 +47,7 @@ struct browser_client {
     struct browser_wire wire;
     struct list calls;
     uint64_t last_id;
+    uint64_t run;    /* of the program; counts those that have ended */
     bool is_broken;  /* it has ended */
     bool is_failing; /* its calls are about to be told */
     bool is_untold;  /* there were none: the next one is */
@@ -157,20 +158,26 @@ static void break_down(struct browser_client *client)
 {
     client->is_broken = true;
     client->is_failing = true;
+    client->run++;
     forget_pages(client);
     if (client->reader != NULL)
         reader_pause(client->reader);
     loop_defer(client->loop, &client->fail);
 }
 
-void browser_client_give_file(struct browser_client *client, int64_t id,
+void browser_client_give_file(struct browser_client *client, const struct browser_client_want *want,
                               const struct browser_client_file *file)
 {
     cleanup_buf struct buf text = BUF_INIT(MESSAGE_BYTES);
-    int r = file->is_allowed
-                ? jsonf(&text, "{\"verdict\":%d,\"allowed\":true,\"type\":%s,\"data\":%s}", id,
-                        file->type, file->data)
-                : jsonf(&text, "{\"verdict\":%d,\"allowed\":false,\"why\":%s}", id, file->why);
+    int64_t id = want->check;
+    int r;
+
+    if (want->run != client->run)
+        return;
+    r = file->is_allowed
+            ? jsonf(&text, "{\"verdict\":%d,\"allowed\":true,\"type\":%s,\"data\":%s}", id,
+                    file->type, file->data)
+            : jsonf(&text, "{\"verdict\":%d,\"allowed\":false,\"why\":%s}", id, file->why);
 
     if (r == 0)
         (void)send_message(client, buf_view(&text));
@@ -187,7 +194,8 @@ static void answer_check(struct browser_client *client, int64_t id,
     bool is_named;
 
     if (json_get_str(message, STR("file"), &host)) {
-        client->events.want_file(client->events.data, id, host);
+        client->events.want_file(client->events.data,
+                                 &(struct browser_client_want){client->run, id}, host);
         return;
     }
     (void)json_get_str(message, STR("host"), &host);
@@ -264,6 +272,7 @@ static void close_sockets(struct browser_client *client)
 /* What has died is forgotten, so that another one can be started. */
 static void forget(struct browser_client *client)
 {
+    client->run++;
     close_sockets(client);
     if (client->pid > 0)
         (void)waitpid(client->pid, NULL, WNOHANG);

@@ -37,14 +37,20 @@ int browser_client_start(const struct browser_client_config *config,
 /* The browser ends, and nothing of it is left. No call may be waited for. */
 void browser_client_free(struct browser_client *client);
 
+/* A request for a file; another gatehouse-browser would have other requests of that number. */
+struct browser_client_want {
+    uint64_t run; /* of gatehouse-browser */
+    int64_t check;
+};
+
 struct browser_client_events {
     /*
      * Whether a page may go there; `is_agreed`: the call that runs was allowed to. is_named: there
      * is a rule that names the host, so it may be on a private network.
      */
     bool (*may_go)(void *data, struct str host, uint16_t port, bool is_agreed, bool *out_is_named);
-    /* A page wants a file; browser_client_give_file() follows with the same `check`, or nothing. */
-    void (*want_file)(void *data, int64_t check, struct str url);
+    /* A page wants a file; browser_client_give_file() follows with the same want, or nothing. */
+    void (*want_file)(void *data, const struct browser_client_want *want, struct str url);
     void *data;
 };
 
@@ -74,7 +80,7 @@ struct browser_client_file {
     struct str why;  /* it is not allowed */
 };
 
-void browser_client_give_file(struct browser_client *client, int64_t check,
+void browser_client_give_file(struct browser_client *client, const struct browser_client_want *want,
                               const struct browser_client_file *file);
 
 struct browser_client_page {

@@ -35,8 +35,8 @@ static bool take_path(struct str rest, struct str *out_path)
 
 int fileurl_path(struct str url, char out_path[PATH_MAX], struct err *err)
 {
-    __attribute__((uninitialized)) struct path_name name;
     __attribute__((uninitialized)) char decoded[PATH_MAX];
+    struct path_name name = {.len = 0};
     struct str path;
     size_t slash;
     size_t len;
@@ -62,9 +62,10 @@ int fileurl_path(struct str url, char out_path[PATH_MAX], struct err *err)
 
 int fileurl_append(struct buf *out, struct str base_dir, struct str path, struct str url)
 {
-    bool is_absolute = path.len > 0 && path.ptr[0] == '/';
-    int r =
-        is_absolute ? fileuri_append(out, path, STR_EMPTY) : fileuri_append(out, base_dir, path);
+    bool is_absolute = str_starts_with(path, STR("/"));
+    struct str root = is_absolute ? path : base_dir;
+    struct str name = is_absolute ? STR_EMPTY : path;
+    int r = fileuri_append(out, root, name);
 
     return r == 0 ? buf_append_str(out, str_slice(url, end_of_path(url), url.len)) : r;
 }

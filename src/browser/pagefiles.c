@@ -23,7 +23,7 @@ enum {
 struct page_file {
     struct list node;
     struct browser_tools *tools;
-    int64_t check;
+    struct browser_client_want want;
     char *path;
     struct work *work; /* NULL: it waits */
     bool is_at_work;
@@ -47,17 +47,14 @@ static void free_file(struct page_file *file)
     free(file);
 }
 
-static void start_next(struct browser_tools *tools);
-
 static void finish(struct page_file *file, const struct browser_client_file *given)
 {
     struct browser_tools *tools = file->tools;
-    struct loop_task *next = &tools->next_page_file;
 
-    browser_client_give_file(tools->config.client, file->check, given);
+    browser_client_give_file(tools->config.client, &file->want, given);
     free_file(file);
     /* Not here: this may be inside the call that has begun the work. */
-    loop_defer(tools->config.loop, next);
+    loop_defer(tools->config.loop, &tools->next_page_file);
 }
 
 static void refuse_file(struct page_file *file, const struct err *err)
@@ -207,8 +204,11 @@ static void start(struct page_file *file)
     refuse_file(file, &err);
 }
 
-static void start_next(struct browser_tools *tools)
+/* Also a task of the loop. */
+void browser_tools_next_file(void *data)
 {
+    struct browser_tools *tools = data;
+
     list_each_safe (node, &tools->wanted_files) {
         struct page_file *file = list_entry(node, struct page_file, node);
 
@@ -219,18 +219,14 @@ static void start_next(struct browser_tools *tools)
     }
 }
 
-void browser_tools_next_file(void *data)
-{
-    start_next(data);
-}
-
-static struct page_file *add(struct browser_tools *tools, int64_t check, const char *path)
+static struct page_file *add(struct browser_tools *tools, const struct browser_client_want *want,
+                             const char *path)
 {
     struct page_file *file = tools->page_files < MAX_WAITING ? calloc(1, sizeof(*file)) : NULL;
 
     if (file == NULL)
         return NULL;
-    *file = (struct page_file){.tools = tools, .check = check, .path = strdup(path)};
+    *file = (struct page_file){.tools = tools, .want = *want, .path = strdup(path)};
     if (file->path == NULL) {
         free(file);
         return NULL;
@@ -240,22 +236,24 @@ static struct page_file *add(struct browser_tools *tools, int64_t check, const c
     return file;
 }
 
-void browser_tools_want_file(void *data, int64_t check, struct str url)
+void browser_tools_want_file(void *data, const struct browser_client_want *want, struct str url)
 {
     struct browser_tools *tools = data;
     struct err err = ERR_INIT;
     char path[PATH_MAX];
-    int r = browser_tools_have_files(tools) ? fileurl_path(url, path, &err) : ERR_UNSUPPORTED;
+    int r = browser_tools_have_files(tools) && !tools->is_without_files
+                ? fileurl_path(url, path, &err)
+                : ERR_UNSUPPORTED;
 
-    if (r == 0 && add(tools, check, path) == NULL)
+    if (r == 0 && add(tools, want, path) == NULL)
         r = ERR_BUSY;
     if (r == 0) {
-        start_next(tools);
+        browser_tools_next_file(tools);
         return;
     }
     if (err.code == 0)
         err_set_plain(&err, r);
-    browser_client_give_file(tools->config.client, check,
+    browser_client_give_file(tools->config.client, want,
                              &(struct browser_client_file){.why = str_from(err.message)});
 }
 
@@ -264,8 +262,15 @@ void browser_tools_use_files(struct browser_tools *tools, struct executor *files
 {
     if (tools == NULL)
         return;
-    while (!list_is_empty(&tools->wanted_files))
-        free_file(list_entry(tools->wanted_files.next, struct page_file, node));
     tools->files = files;
     tools->first_dir = first_dir;
+}
+
+void browser_tools_drop_files(struct browser_tools *tools)
+{
+    if (tools == NULL)
+        return;
+    tools->is_without_files = true;
+    while (!list_is_empty(&tools->wanted_files))
+        free_file(list_entry(tools->wanted_files.next, struct page_file, node));
 }

@@ -16,7 +16,9 @@ enum { OUT_BYTES = 64 << 20, CHECKED_RULES = 8 };
 
 static void check_same(const struct settings *a, const struct settings *b)
 {
-    assert(memcmp(&a->modes, &b->modes, sizeof(a->modes)) == 0);
+    assert(memcmp(a->modes.of, b->modes.of, sizeof(a->modes.of)) == 0);
+    assert(a->modes.sensitive == b->modes.sensitive);
+    assert(a->modes.allows_autorun == b->modes.allows_autorun);
     assert(memcmp(a->has_mode, b->has_mode, sizeof(a->has_mode)) == 0);
     assert(a->write_access == b->write_access);
     assert(str_eq(a->filesystem_dir, b->filesystem_dir) && str_eq(a->log_level, b->log_level));

@@ -677,7 +677,7 @@ int calls_new(const struct calls_config *config, struct calls **out_calls)
 bool calls_stop_workers(struct calls *calls)
 {
     timer_stop(&calls->news);
-    browser_tools_use_files(calls->browser, NULL, NULL);
+    browser_tools_drop_files(calls->browser);
     if (calls->config.shell != NULL && calls->config.job_output != NULL)
         shell_watch_jobs(calls->config.shell, NULL, NULL);
     calls->config.shell = NULL; /* it may be freed before this */

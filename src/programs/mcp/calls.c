@@ -487,7 +487,7 @@ void calls_end(struct calls *calls)
         call_engine_free(calls->engine);
         calls->engine = NULL;
     }
-    browser_tools_use_files(calls->browser, NULL, NULL);
+    browser_tools_drop_files(calls->browser);
     if (calls->workers != NULL)
         workers_stop(calls->workers); /* subscriptions end with it */
     browser_tools_free(calls->browser);
