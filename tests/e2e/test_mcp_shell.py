@@ -208,6 +208,13 @@ class Walls(Commands):
                         f"echo 2 > a && {git} commit -qam b && {git} stash list && git switch -q main"):
             answer = self.answer(server, command)
             self.assertEqual(answer["exitCode"], 0, answer)
+        # Git would take its settings from there.
+        self.assertEqual(self.answer(server, "echo ../x > .git/commondir; echo ../x > .git/modules/x/commondir; cat .git/commondir")["stdout"],
+                         "../x\n")
+        self.assertEqual([*self.root.glob("**/commondir")], [])
+        (self.root / ".git" / "commondir").write_text(".")
+        self.assertNotEqual(self.answer(server, "echo ../x > .git/commondir")["exitCode"], 0)
+        self.assertEqual((self.root / ".git" / "commondir").read_text(), ".")
         allowed = self.begin("--write", "--autorun", "allow")
         self.assertEqual(self.answer(allowed, "git config a.b c && echo x > .git/hooks/pre-commit")["exitCode"], 0)
 

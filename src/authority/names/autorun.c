@@ -75,9 +75,9 @@ static bool is_of_git(struct str path)
         is_inside = is_inside || is_same(part, STR(".git"));
         last = part;
     }
-    /* A file of that name says where the repository is. */
+    /* Files of the last two names say where the repository is. */
     return is_inside && (is_same(last, STR("config")) || is_same(last, STR("config.worktree")) ||
-                         is_same(last, STR(".git")));
+                         is_same(last, STR("commondir")) || is_same(last, STR(".git")));
 }
 
 static bool is_in_folder(struct str path)

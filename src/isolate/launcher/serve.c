@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher itself: a loop over one socket and its boxes. */
 #include "isolate/launcher/internal.h"
+#include "isolate/launcher/keptgit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,7 @@ struct running {
     bool is_used;
     uint32_t number;
     struct box_process process;
+    struct kept_gits gits;
 };
 
 struct server {
@@ -209,9 +211,16 @@ static int start_in(struct server *server, struct running *running,
         at_most[i] = i < request->at_most_count ? request->at_most[i] : BOX_WRITE;
     for (int i = 0; i < LAUNCHER_MAX_FDS; i++)
         command.fds[i] = request->wants_pty ? BOX_FD_PTY : streams.theirs[i];
-    r = box_start(server->service->box, &command, &running->process, err);
+    r = server->service->kinds.autorun
+            ? kept_gits_note(&running->gits, server->denials, command.denial_count)
+            : 0;
     if (r < 0)
+        return err_set_plain(err, r);
+    r = box_start(server->service->box, &command, &running->process, err);
+    if (r < 0) {
+        kept_gits_end(&running->gits);
         return r;
+    }
     running->is_used = true;
     running->number = request->number;
     tell_started(server, request, &streams, running->process.pty);
@@ -269,6 +278,7 @@ static void finish(const struct server *server, struct running *running)
     box_finish(&running->process, &end);
     notice.is_signal = end.is_signal;
     notice.value = end.value;
+    kept_gits_end(&running->gits);
     running->is_used = false;
     tell(server, &notice, NULL, 0);
 }

@@ -21,6 +21,7 @@ static void hooks_settings_and_start_up_files_run(void **state)
         ".git",
         "a/.git",
         ".git/config.worktree",
+        ".git/commondir",
         ".git/modules/lib/config",
         ".git/modules/libs/x/hooks/post-checkout",
         ".git/worktrees/x/config.worktree",
