@@ -181,6 +181,11 @@ class Walls(Commands):
         (self.root / "late.pem").write_text("needle")
         self.assertNotIn("needle", self.answer(hidden, "cat plain late.pem")["stdout"])
         self.assertNotEqual(self.answer(hidden, "mv .env moved")["exitCode"], 0)
+        # The folder itself may lie in one that is passed over.
+        inside = self.root / "a" / ".git" / "b" / "c"
+        inside.mkdir(parents=True)
+        (inside / ".env").write_text("needle")
+        self.assertEqual(self.answer(self.begin("--write", folder=inside.parent), "cat c/.env")["stdout"], "")
         shown = self.begin("--sensitive", "allow")
         answer = self.answer(shown, command)
         self.assertEqual(answer["stdout"], "needleneedle")

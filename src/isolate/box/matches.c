@@ -13,11 +13,19 @@
 #include "authority/names/sensitive.h"
 #include "base/streams.h"
 
+/* Where in a repository's .git a folder is. */
+enum git_place {
+    GIT_NOWHERE,
+    GIT_TOP,
+    GIT_OTHERS, /* submodules and other work trees, which have hooks and settings, too */
+};
+
 /* A folder that waits to be visited. */
 struct folder {
     struct folder *next;
     const char *path;
     bool is_writable; /* for commands */
+    enum git_place git;
 };
 
 struct walk {
@@ -29,6 +37,7 @@ struct walk {
     bool finds_kinds; /* instead of what the sets match */
     struct matches_kinds kinds;
     bool is_writable; /* the folder that is visited */
+    enum git_place git;
     struct matches *matches;
     char closed[BOX_PATH_BYTES]; /* that nobody can look into */
 };
@@ -59,17 +68,22 @@ static bool may_hold(const struct walk *walk, enum box_access at_most, const cha
     return glob_set_may_match_below(walk->sets[at_most], name_of(folder));
 }
 
-static int queue(struct walk *walk, const char *path)
+static int queue_in(struct walk *walk, const char *path, enum git_place git)
 {
     struct folder *folder = arena_new(walk->arena, struct folder);
     const char *own = arena_copy(walk->arena, str_from(path));
 
     if (folder == NULL || own == NULL)
         return walk->arena->error;
-    *folder = (struct folder){NULL, own, walk->is_writable};
+    *folder = (struct folder){NULL, own, walk->is_writable, git};
     *walk->last = folder;
     walk->last = &folder->next;
     return 0;
+}
+
+static int queue(struct walk *walk, const char *path)
+{
+    return queue_in(walk, path, GIT_NOWHERE);
 }
 
 static int deny(struct walk *walk, const char *path, enum box_access at_most)
@@ -113,18 +127,18 @@ static int keep_git(struct walk *walk, const char *path)
         (void)mkdirat(fd, "hooks", 0777);
         close(fd);
     }
-    return queue(walk, path);
+    return queue_in(walk, path, GIT_TOP);
 }
 
-/* Submodules and other work trees have hooks and settings, too; objects and refs have none. */
-static bool is_passed_over_in_git(const char *path)
+/* Objects, refs and the like are many, and none of them runs. */
+static int look_in_git(struct walk *walk, const char *path)
 {
     static const char *const folders[] = {"objects", "refs", "logs", "lfs", "info"};
-    const char *inside = strstr(path, "/.git/");
+    bool is_wanted = walk->git == GIT_TOP ? is_named(path, "modules") || is_named(path, "worktrees")
+                                          : str_index(str_from(strrchr(path, '/') + 1), folders,
+                                                      array_size(folders)) == SIZE_MAX;
 
-    return inside != NULL && !is_named(path, "modules") && !is_named(path, "worktrees") &&
-           ((strstr(inside, "/modules/") == NULL && strstr(inside, "/worktrees/") == NULL) ||
-            str_index(str_from(strrchr(path, '/') + 1), folders, array_size(folders)) != SIZE_MAX);
+    return is_wanted ? queue_in(walk, path, GIT_OTHERS) : 0;
 }
 
 static int look_at_folder(struct walk *walk, const char *path)
@@ -136,9 +150,9 @@ static int look_at_folder(struct walk *walk, const char *path)
         return keep_git(walk, path);
     if (is_kept && autorun_is_path(str_from(path)))
         r = deny(walk, path, BOX_READ);
-    if (r < 0 || is_passed_over(path) || is_passed_over_in_git(path))
-        return r;
-    return queue(walk, path);
+    if (r == 0 && walk->git != GIT_NOWHERE)
+        return look_in_git(walk, path);
+    return r < 0 || is_passed_over(path) ? r : queue(walk, path);
 }
 
 static int look_for_kinds(struct walk *walk, const char *path, bool is_folder)
@@ -259,6 +273,7 @@ static int walk_folders(struct walk *walk, const struct box_place *folders, size
         }
     for (; walk->first != NULL && r == 0; walk->first = walk->first->next) {
         walk->is_writable = walk->first->is_writable;
+        walk->git = walk->first->git;
         r = read_folder(walk, walk->first->path);
     }
     return r;
