@@ -163,13 +163,10 @@ static int make_input(const struct page_file *file, struct call_input **out_inpu
 {
     struct call_input *input = call_input_new(BROWSER_MESSAGE_BYTES);
     cleanup_buf struct buf text = BUF_INIT(ARGUMENTS_BYTES);
-    struct str kept;
     int r = input != NULL ? jsonf(&text, "{\"path\":%z}", file->path) : ERR_NO_MEMORY;
 
-    if (r == 0 && !arena_copy_str(&input->arena, buf_view(&text), &kept))
-        r = input->arena.error;
     if (r == 0)
-        r = json_parse(&input->arena, kept, JSON_LIMITS_DEFAULT, &input->arguments, NULL);
+        r = call_input_read(input, buf_view(&text));
     if (r < 0) {
         call_input_unref(input);
         return r;

@@ -42,6 +42,15 @@ struct call_input *call_input_new(size_t max_bytes)
     return input;
 }
 
+int call_input_read(struct call_input *input, struct str text)
+{
+    struct str kept;
+
+    return arena_copy_str(&input->arena, text, &kept)
+               ? json_parse(&input->arena, kept, JSON_LIMITS_DEFAULT, &input->arguments, NULL)
+               : input->arena.error;
+}
+
 static struct call_input *ref_input(struct call_input *input)
 {
     atomic_fetch_add_explicit(&input->refs, 1, memory_order_relaxed);

@@ -31,6 +31,8 @@ struct call_input {
 
 /* Without arguments yet; NULL without memory. */
 struct call_input *call_input_new(size_t max_bytes);
+/* Parses a copy of the text as its arguments. */
+int call_input_read(struct call_input *input, struct str text);
 void call_input_unref(struct call_input *input);
 
 struct work;

@@ -97,14 +97,11 @@ static int make_first_input(const struct joint *joint, const struct call_input *
 {
     struct call_input *input = call_input_new(whole->arena.max);
     cleanup_buf struct buf text = BUF_INIT(whole->arena.max);
-    struct str kept;
     int r = input != NULL ? joint->config.write_arguments(whole->arguments, whole->number, &text)
                           : ERR_NO_MEMORY;
 
-    if (r == 0 && !arena_copy_str(&input->arena, buf_view(&text), &kept))
-        r = input->arena.error;
     if (r == 0)
-        r = json_parse(&input->arena, kept, JSON_LIMITS_DEFAULT, &input->arguments, NULL);
+        r = call_input_read(input, buf_view(&text));
     if (r < 0) {
         call_input_unref(input);
         return r;
