@@ -9,6 +9,7 @@ int authority_new(const struct authority_config *config, struct authority **out_
                   struct err *err)
 {
     struct authority *authority = calloc(1, sizeof(*authority));
+    pthread_mutexattr_t attributes;
     int r;
 
     if (authority == NULL)
@@ -27,6 +28,10 @@ int authority_new(const struct authority_config *config, struct authority **out_
     authority->clock = config->clock != NULL ? config->clock : &clock_system;
     authority->policy_id = "default";
     list_init(&authority->scopes);
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&authority->grants_lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
     atomic_init(&authority->last_request, 0);
     /* In memory there is no state to protect. */
     if (config->state_dir != NULL && config->backend == AUTHORITY_LINUX)
@@ -46,6 +51,7 @@ void authority_free(struct authority *authority)
     while (!list_is_empty(&authority->scopes))
         authority_scope_free(list_entry(authority->scopes.next, struct authority_scope, link));
     authority->backend->ops->free(authority->backend);
+    pthread_mutex_destroy(&authority->grants_lock);
     protect_done(authority);
     free(authority);
 }

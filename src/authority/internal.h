@@ -43,9 +43,11 @@ struct authority {
     size_t listener_count;
     char *protected[AUTHORITY_MAX_PROTECTED]; /* paths of the host, without links */
     size_t protected_count;
+    /* Guards the two below; recursive, since who looks at grants may end one. */
+    pthread_mutex_t grants_lock;
     struct list scopes;
-    atomic_uint_fast64_t last_request;
     uint64_t last_grant;
+    atomic_uint_fast64_t last_request;
 };
 
 struct authority_scope {

@@ -219,11 +219,13 @@ int scope_new(struct authority *authority, const struct authority_request *reque
     }
     scope->has_globs = !glob_set_is_empty(scope->allowed) || !glob_set_is_empty(scope->denied) ||
                        scope->protected_count > 0;
-    scope->grant.id = ++authority->last_grant;
     atomic_init(&scope->is_revoked, false);
     pthread_mutex_init(&scope->watch_lock, NULL);
     list_init(&scope->watches);
+    pthread_mutex_lock(&authority->grants_lock);
+    scope->grant.id = ++authority->last_grant;
     list_append(&authority->scopes, &scope->link);
+    pthread_mutex_unlock(&authority->grants_lock);
     *out_scope = scope;
     return 0;
 }
@@ -295,7 +297,9 @@ void authority_scope_free(struct authority_scope *scope)
     if (scope == NULL)
         return;
     ops = scope->authority->backend->ops;
+    pthread_mutex_lock(&scope->authority->grants_lock);
     list_remove(&scope->link);
+    pthread_mutex_unlock(&scope->authority->grants_lock);
     scope_end_watches(scope);
     pthread_mutex_destroy(&scope->watch_lock);
     if (scope->is_temporary)
@@ -369,23 +373,29 @@ int authority_scope_path(struct authority_scope *scope, char out_path[PATH_MAX])
 void authority_grants(struct authority *authority,
                       void (*visit)(void *data, const struct authority_grant *grant), void *data)
 {
+    pthread_mutex_lock(&authority->grants_lock);
     list_each_safe (node, &authority->scopes) {
         const struct authority_scope *scope = list_entry(node, struct authority_scope, link);
 
         if (scope_check_alive(scope) == 0)
             visit(data, &scope->grant);
     }
+    pthread_mutex_unlock(&authority->grants_lock);
 }
 
 bool authority_revoke(struct authority *authority, uint64_t grant_id)
 {
+    bool was_valid = false;
+
+    pthread_mutex_lock(&authority->grants_lock);
     list_each (node, &authority->scopes) {
         struct authority_scope *scope = list_entry(node, struct authority_scope, link);
 
         if (scope->grant.id == grant_id)
-            return !atomic_exchange(&scope->is_revoked, true);
+            was_valid = !atomic_exchange(&scope->is_revoked, true);
     }
-    return false;
+    pthread_mutex_unlock(&authority->grants_lock);
+    return was_valid;
 }
 
 static void write_access(struct json_writer *w, unsigned access)

@@ -3,6 +3,7 @@
 #include "attempts.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 
 /* ---- requests ---- */
@@ -546,6 +547,53 @@ static void grants_are_exported_for_a_sandbox(void **state)
     authority_scope_free(scope);
 }
 
+/* ---- several threads ---- */
+
+enum { CROWD = 4, CROWD_ROUNDS = 200 };
+
+static void *come_and_go(void *data)
+{
+    struct world *world = data;
+    const struct authority_subject subject = {.type = AUTHORITY_CORE, .id = "crowd"};
+    struct authority_request request = world_request(world);
+    size_t failures = 0;
+
+    for (int i = 0; i < CROWD_ROUNDS; i++) {
+        struct authority_scope *scope = NULL;
+        struct authority_scope *temp = NULL;
+        bool exists = true;
+
+        failures += authority_request_root(world->authority, &request, &scope, NULL) < 0 ||
+                    authority_exists(scope, STR("missing"), &exists, NULL) < 0 || exists;
+        if (i % 8 == 0)
+            failures +=
+                authority_create_temp(world->authority, &subject, "a place", &temp, NULL) < 0;
+        failures += count_grants(world) == 0;
+        failures +=
+            scope != NULL && !authority_revoke(world->authority, authority_scope_grant(scope));
+        authority_scope_free(temp);
+        authority_scope_free(scope);
+    }
+    return (void *)(uintptr_t)failures;
+}
+
+static void grants_come_and_go_in_several_threads(void **state)
+{
+    struct world *world = *state;
+    size_t grants = count_grants(world);
+    pthread_t threads[CROWD];
+
+    for (size_t i = 0; i < array_size(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, world), 0);
+    for (size_t i = 0; i < array_size(threads); i++) {
+        void *failures;
+
+        assert_int_equal(pthread_join(threads[i], &failures), 0);
+        assert_null(failures);
+    }
+    assert_int_equal(count_grants(world), grants);
+}
+
 TEST_MAIN(EVERYWHERE(requests_are_checked),
           EVERYWHERE(hard_links_are_not_allowed_where_something_is_written),
           EVERYWHERE(every_operation_needs_its_access),
@@ -556,4 +604,5 @@ TEST_MAIN(EVERYWHERE(requests_are_checked),
           EVERYWHERE(a_transfer_ends_with_either_grant),
           EVERYWHERE(a_long_look_ends_with_its_grant), ON_DISK(a_long_copy_ends_with_its_grant),
           EVERYWHERE(grants_are_listed_with_all_they_are),
-          EVERYWHERE(grants_are_exported_for_a_sandbox))
+          EVERYWHERE(grants_are_exported_for_a_sandbox),
+          EVERYWHERE(grants_come_and_go_in_several_threads))
