@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "browser/monitor.h"
+#include "loop/monitor.h"
 
 enum {
     CDP_MAX_MESSAGE = 160 << 20,

@@ -18,7 +18,7 @@
 #include "browser/cdp.h"
 #include "browser/host.h"
 #include "browser/keeper.h"
-#include "browser/monitor.h"
+#include "loop/monitor.h"
 #include "browser/wire.h"
 
 enum {

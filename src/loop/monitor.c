@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "browser/monitor.h"
+#include "loop/monitor.h"
 
 #include <errno.h>
 #include <time.h>

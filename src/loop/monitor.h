@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One lock for everything in gatehouse-browser. A call is a thread that holds it, except while it
- * waits for the browser; so calls are written as they are read, from the first step to the last,
- * and none waits for another one's page.
+ * One lock for everything in a program whose calls are threads. A call holds it, except while it
+ * waits for an answer from outside; so calls are written as they are read, from the first step to
+ * the last, and none waits for what another one waits for.
  *
  * One thread reads what comes. If it runs a call itself, it goes on reading while the call waits:
  * to wake another thread for each answer would take longer than many an answer.
  */
-#ifndef BROWSER_MONITOR_H
-#define BROWSER_MONITOR_H
+#ifndef LOOP_MONITOR_H
+#define LOOP_MONITOR_H
 
 #include <pthread.h>
 #include <stdbool.h>
