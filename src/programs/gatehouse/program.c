@@ -18,6 +18,7 @@
 #include "cli/agent.h"
 #include "cli/ask.h"
 #include "cli/audit.h"
+#include "cli/authority.h"
 #include "cli/backup.h"
 #include "cli/connect.h"
 #include "cli/mcp.h"

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/authority/service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "base/utf8.h"
+#include "programs/authority/internal.h"
+#include "programs/authority/request.h"
+
+enum {
+    READ_BYTES = 256 << 10,
+    STACK_BYTES = 512 << 10,
+    REQUEST_ARENA_BYTES = 64 << 20,
+    WAITING_BYTES = 512 << 20, /* of all requests together */
+    FLUSH_MS = 1000,
+    END_MS = 10000, /* for what runs when the host is gone */
+    ERROR_BYTES = 4 << 10,
+};
+
+/* ---- out ---- */
+
+static bool write_all(int fd, struct iovec *parts, int count)
+{
+    while (count > 0) {
+        ssize_t written = writev(fd, parts, count);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        while (count > 0 && (size_t)written >= parts[0].iov_len) {
+            written -= (ssize_t)parts[0].iov_len;
+            parts++;
+            count--;
+        }
+        if (count > 0) {
+            parts[0].iov_base = (char *)parts[0].iov_base + written;
+            parts[0].iov_len -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+void service_send(struct authority_service *service, uint32_t number, enum wire_type type,
+                  struct str json, struct str content)
+{
+    char head[WIRE_HEAD];
+    /* SAFETY: writev() only reads. */
+    struct iovec parts[] = {
+        {head, sizeof(head)},
+        {(void *)(uintptr_t)json.ptr, json.len},
+        {(void *)(uintptr_t)content.ptr, content.len},
+    };
+
+    wire_write_head(number, type, json.len, content.len, head);
+    pthread_mutex_lock(&service->output);
+    if (!service->is_broken)
+        service->is_broken = !write_all(service->config.out_fd, parts, (int)array_size(parts));
+    pthread_mutex_unlock(&service->output);
+}
+
+void service_put_name(struct json_writer *w, struct str key, struct str hex_key, struct str name)
+{
+    char digits[2 * PATH_MAX];
+
+    /* No name is longer in the authority; one of a request may be, and is refused there. */
+    name = str_slice(name, 0, PATH_MAX);
+    if (utf8_is_valid(name)) {
+        json_put_str(w, key, name);
+        return;
+    }
+    hex_write(digits, name);
+    json_put_str(w, hex_key, (struct str){digits, 2 * name.len});
+}
+
+static void send_error(struct authority_service *service, uint32_t number, struct str op,
+                       const struct err *err)
+{
+    cleanup_buf struct buf json = BUF_INIT(ERROR_BYTES);
+    struct json_writer w;
+
+    json_writer_init(&w, &json);
+    json_begin_object(&w);
+    json_put_str(&w, STR("code"), str_from(err_name(err->code)));
+    json_put_str(&w, STR("category"), str_from(err_category_name(err_category(err->code))));
+    json_put_str_lossy(&w, STR("message"),
+                       str_from(err->message[0] != '\0' ? err->message : err_text(err->code)));
+    json_put_str_lossy(&w, STR("operation"), str_slice(op, 0, ERR_FIELD_BYTES));
+    json_end_object(&w);
+    if (json_writer_finish(&w) == 0)
+        service_send(service, number, WIRE_ERROR, buf_view(&json), STR_EMPTY);
+}
+
+/* ---- requests ---- */
+
+static void free_request(struct served_request *request)
+{
+    buf_done(&request->bytes);
+    arena_done(&request->arena);
+    free(request->body);
+    free(request);
+}
+
+/* Outside of the monitor. */
+static void run_request(struct served_request *request)
+{
+    cleanup_buf struct buf json = BUF_INIT(WIRE_MAX_CONTENT);
+    struct authority_service *service = request->service;
+    struct json_writer w;
+    struct err err = ERR_INIT;
+    int r = cancel_check(&request->cancel);
+
+    json_writer_init(&w, &json);
+    json_begin_object(&w);
+    request->result = &w;
+    questions_begin_request(request);
+    if (r == 0)
+        r = operations_run(request, &err);
+    questions_begin_request(NULL);
+    json_end_object(&w);
+    if (r == 0)
+        r = json_writer_finish(&w);
+    /* A question that was given up looks like a denial. */
+    if (r < 0 && cancel_check(&request->cancel) == ERR_CANCELLED)
+        r = ERR_CANCELLED;
+    if (r == 0) {
+        service_send(service, request->number, WIRE_RESULT, buf_view(&json),
+                     buf_view(&request->bytes));
+        return;
+    }
+    if (err.code != r)
+        err_set_plain(&err, r);
+    send_error(service, request->number, request->op, &err);
+}
+
+static struct served_request *take_request(struct authority_service *service)
+{
+    if (service->running_count >= MAX_RUNNING)
+        return NULL;
+    list_each (node, &service->requests) {
+        struct served_request *request = list_entry(node, struct served_request, node);
+
+        if (request->is_taken)
+            continue;
+        request->is_taken = true;
+        service->waiting_count--;
+        return request;
+    }
+    return NULL;
+}
+
+static void *live(void *data)
+{
+    struct authority_service *service = data;
+
+    monitor_enter(&service->monitor);
+    while (true) {
+        struct served_request *request = take_request(service);
+
+        if (request != NULL) {
+            service->running_count++;
+            monitor_leave(&service->monitor);
+            run_request(request);
+            monitor_enter(&service->monitor);
+            service->running_count--;
+            list_remove(&request->node);
+            service->request_count--;
+            service->request_bytes -= request->content.len;
+            free_request(request);
+        } else if (service->is_over || service->parked_count >= MAX_PARKED) {
+            break;
+        } else {
+            service->parked_count++;
+            monitor_park(&service->monitor);
+            service->parked_count--;
+        }
+    }
+    service->thread_count--;
+    monitor_leave_for_good(&service->monitor);
+    return NULL;
+}
+
+static int start_thread(struct authority_service *service)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int r = pthread_attr_init(&attributes);
+
+    if (r != 0)
+        return ERR_NO_MEMORY;
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    r = pthread_create(&thread, &attributes, live, service);
+    pthread_attr_destroy(&attributes);
+    service->thread_count += r == 0;
+    return r == 0 ? 0 : ERR_BUSY;
+}
+
+void service_use_threads(struct authority_service *service)
+{
+    unsigned idle = MAX_RUNNING > service->running_count ? MAX_RUNNING - service->running_count : 0;
+    unsigned wanted = service->waiting_count < idle ? service->waiting_count : idle;
+
+    for (unsigned i = 0; i < wanted && i < service->parked_count; i++)
+        monitor_want_one(&service->monitor);
+    /* A thread that ends a request takes the next one, so one failure to start them is no loss. */
+    for (unsigned i = service->parked_count; i < wanted && service->thread_count < MAX_THREADS; i++)
+        if (start_thread(service) < 0)
+            break;
+}
+
+/* ---- in ---- */
+
+/* What must not run beside the reading of watches. False: the rest is for a thread. */
+static bool run_at_once(struct authority_service *service, struct served_request *request,
+                        struct err *err)
+{
+    uint64_t id = 0;
+
+    if (str_eq(request->op, STR("configure"))) {
+        (void)questions_configure(service, request->json, err);
+    } else if (str_eq(request->op, STR("release"))) {
+        if (request_number(request->json, STR("scope"), &id, err) == 0 &&
+            scopes_begin_release(service, id))
+            return false;
+    } else if (str_eq(request->op, STR("unwatch"))) {
+        if (request_number(request->json, STR("watch"), &id, err) == 0 &&
+            !watches_remove(service, (uint32_t)id))
+            err_set(err, ERR_NOT_FOUND, "there is no watch %u", (unsigned)id);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static struct served_request *make_request(struct authority_service *service,
+                                           const struct ipc_frame *frame, struct err *err)
+{
+    const struct json_limits limits = {WIRE_MAX_JSON, JSON_DEFAULT_MAX_DEPTH};
+    struct served_request *request = calloc(1, sizeof(*request));
+    char *body = malloc(frame->body.len);
+    struct str json;
+    int r;
+
+    if (request == NULL || body == NULL) {
+        free(request);
+        free(body);
+        err_set_plain(err, ERR_NO_MEMORY);
+        return NULL;
+    }
+    memcpy(body, frame->body.ptr, frame->body.len);
+    request->service = service;
+    request->number = frame->number;
+    request->body = body;
+    arena_init(&request->arena, REQUEST_ARENA_BYTES);
+    buf_init(&request->bytes, WIRE_MAX_CONTENT);
+    cancel_init(&request->cancel, &clock_system, CANCEL_NO_DEADLINE);
+    r = wire_parse_body((struct str){body, frame->body.len}, &json, &request->content, err);
+    if (r == 0)
+        r = json_parse(&request->arena, json, limits, &request->json, err);
+    if (r == 0 && !json_get_str(request->json, STR("op"), &request->op))
+        r = err_set(err, ERR_INVALID_ARGUMENT, "a request has no \"op\"");
+    if (r == 0)
+        return request;
+    free_request(request);
+    return NULL;
+}
+
+static int take_request_frame(struct authority_service *service, const struct ipc_frame *frame,
+                              struct err *err)
+{
+    struct served_request *request = make_request(service, frame, err);
+    struct err why = ERR_INIT;
+
+    if (request == NULL)
+        return err->code;
+    if (!service->is_configured && !str_eq(request->op, STR("configure")))
+        err_set(&why, ERR_INVALID_ARGUMENT, "the first request must be \"configure\"");
+    else if (run_at_once(service, request, &why)) {
+        if (why.code == 0)
+            service_send(service, request->number, WIRE_RESULT, STR("{}"), STR_EMPTY);
+    } else if (service->request_count >= MAX_REQUESTS ||
+               service->request_bytes + request->content.len > WAITING_BYTES) {
+        err_set_plain(&why, ERR_BUSY);
+    } else {
+        list_append(&service->requests, &request->node);
+        service->request_count++;
+        service->waiting_count++;
+        service->request_bytes += request->content.len;
+        service_use_threads(service);
+        return 0;
+    }
+    if (why.code < 0)
+        send_error(service, request->number, request->op, &why);
+    free_request(request);
+    return 0;
+}
+
+static void cancel_request(struct authority_service *service, uint32_t number)
+{
+    list_each (node, &service->requests) {
+        struct served_request *request = list_entry(node, struct served_request, node);
+
+        if (request->number == number)
+            cancel_now(&request->cancel);
+    }
+    monitor_tell(&service->monitor);
+}
+
+static int take_answer_frame(struct authority_service *service, const struct ipc_frame *frame,
+                             struct err *err)
+{
+    const struct json_limits limits = {WIRE_MAX_JSON, JSON_DEFAULT_MAX_DEPTH};
+    cleanup_arena struct arena arena = ARENA_INIT(REQUEST_ARENA_BYTES);
+    const struct json_value *json;
+    struct str text;
+    struct str content;
+    int r = wire_parse_body(frame->body, &text, &content, err);
+
+    if (r == 0)
+        r = json_parse(&arena, text, limits, &json, err);
+    if (r == 0)
+        questions_take_answer(service, frame->number, json);
+    return r;
+}
+
+static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
+{
+    struct authority_service *service = data;
+
+    if (frame->type == WIRE_REQUEST)
+        return take_request_frame(service, frame, err);
+    if (frame->type == WIRE_ANSWER)
+        return take_answer_frame(service, frame, err);
+    cancel_request(service, frame->number);
+    return 0;
+}
+
+/* ---- the reading thread ---- */
+
+struct reading {
+    struct authority_service *service;
+    struct frames_decoder decoder;
+    struct pollfd fds[2 + MAX_WATCHES];
+    uint32_t ids[2 + MAX_WATCHES]; /* of watches */
+    char room[READ_BYTES];
+};
+
+void service_wake(struct authority_service *service)
+{
+    ssize_t ignored = write(service->wake[1], "", 1);
+
+    (void)ignored; /* full is as good */
+}
+
+static nfds_t list_fds(struct reading *reading)
+{
+    struct authority_service *service = reading->service;
+    nfds_t count = 2;
+
+    reading->fds[0] = (struct pollfd){.fd = service->config.in_fd, .events = POLLIN};
+    reading->fds[1] = (struct pollfd){.fd = service->wake[0], .events = POLLIN};
+    list_each (node, &service->watches) {
+        const struct held_watch *watch = list_entry(node, struct held_watch, node);
+
+        reading->fds[count] = (struct pollfd){.fd = watch->fd, .events = POLLIN};
+        reading->ids[count++] = watch->id;
+    }
+    return count;
+}
+
+/* False: the host has closed its end. */
+static bool read_input(struct reading *reading, struct err *err)
+{
+    const struct frames_events events = {
+        .check = wire_check, .on_frame = on_frame, .data = reading->service};
+    ssize_t got = read(reading->service->config.in_fd, reading->room, sizeof(reading->room));
+
+    if (got < 0)
+        return errno == EINTR || errno == EAGAIN;
+    if (got == 0)
+        return false;
+    return frames_feed(&reading->decoder, (struct str){reading->room, (size_t)got}, &events, err) ==
+           0;
+}
+
+static void read_until_end(struct reading *reading, struct err *err)
+{
+    struct authority_service *service = reading->service;
+    bool goes_on = true;
+
+    while (goes_on) {
+        nfds_t count = list_fds(reading);
+        int ready;
+
+        monitor_leave(&service->monitor);
+        ready = poll(reading->fds, count, service->config.flush != NULL ? FLUSH_MS : -1);
+        if (ready == 0 && service->config.flush != NULL)
+            service->config.flush(service->config.data);
+        for (nfds_t i = 2; i < count && ready > 0; i++)
+            if (reading->fds[i].revents != 0)
+                watches_read(service, reading->ids[i]);
+        while (ready > 0 && reading->fds[1].revents != 0 &&
+               read(service->wake[0], reading->room, sizeof(reading->room)) > 0)
+            ;
+        monitor_enter(&service->monitor);
+        if (ready > 0 && reading->fds[0].revents != 0)
+            goes_on = read_input(reading, err);
+    }
+}
+
+/* What runs is cancelled, and no answer will come any more. */
+static bool end_requests(struct authority_service *service)
+{
+    int64_t deadline_ms = monitor_now_ms() + END_MS;
+
+    service->is_over = true;
+    list_each (node, &service->requests)
+        cancel_now(&list_entry(node, struct served_request, node)->cancel);
+    service_use_threads(service);
+    monitor_tell(&service->monitor);
+    monitor_want_all(&service->monitor);
+    while (service->thread_count > 0 && monitor_wait(&service->monitor, deadline_ms))
+        ;
+    return service->thread_count == 0;
+}
+
+static void send_ready(struct authority_service *service)
+{
+    cleanup_buf struct buf json = BUF_INIT(ERROR_BYTES);
+    struct json_writer w;
+
+    json_writer_init(&w, &json);
+    json_begin_object(&w);
+    json_put_str(&w, STR("version"), STR(GATEHOUSE_VERSION));
+    json_put_int(&w, STR("maxContentBytes"), WIRE_MAX_CONTENT);
+    json_put_bool(&w, STR("memory"), service->config.directories == NULL);
+    json_end_object(&w);
+    if (json_writer_finish(&w) == 0)
+        service_send(service, 0, WIRE_READY, buf_view(&json), STR_EMPTY);
+}
+
+static void free_service(struct authority_service *service)
+{
+    scopes_free_all(service);
+    questions_done(service);
+    close(service->wake[0]);
+    close(service->wake[1]);
+    pthread_mutex_destroy(&service->output);
+    monitor_done(&service->monitor);
+    free(service);
+}
+
+int service_run(const struct authority_service_config *config, struct err *err)
+{
+    struct authority_service *service = calloc(1, sizeof(*service));
+    struct reading *reading = calloc(1, sizeof(*reading));
+    struct err why = ERR_INIT;
+    bool has_ended;
+    int r = service != NULL && reading != NULL ? monitor_init(&service->monitor) : ERR_NO_MEMORY;
+
+    if (r == 0 && pipe2(service->wake, O_CLOEXEC | O_NONBLOCK) < 0)
+        r = err_from_errno(errno);
+    if (r < 0) {
+        free(service);
+        free(reading);
+        return err_set_plain(err, r);
+    }
+    service->config = *config;
+    (void)pthread_mutex_init(&service->output, NULL);
+    list_init(&service->requests);
+    list_init(&service->scopes);
+    list_init(&service->watches);
+    list_init(&service->questions);
+    reading->service = service;
+    frames_decoder_init(&reading->decoder, WIRE_MAX_BODY);
+    send_ready(service);
+    monitor_enter(&service->monitor);
+    read_until_end(reading, &why);
+    has_ended = end_requests(service);
+    monitor_leave(&service->monitor);
+    frames_decoder_done(&reading->decoder);
+    free(reading);
+    if (!has_ended) {
+        /* A thread that hangs in the kernel still uses the files. */
+        log_write(config->log, LOG_WARN, "exiting although threads still hang in the kernel");
+        _exit(EXIT_FAILURE);
+    }
+    free_service(service);
+    return why.code < 0 ? err_set(err, why.code, "protocol error from the host: %s", why.message)
+                        : 0;
+}
