@@ -14,9 +14,9 @@
  *
  * Threads: several threads may run operations on scopes at once, request roots, create temporary
  * workspaces, look at grants, and make, read and free watches (each watch in one thread at a time).
- * A scope may be freed when no thread uses it any more. authority_revoke() and authority_sweep() may
- * be called at any time. Everything else (hooks, policies, listeners, protected directories, joining,
- * the authority itself) needs exclusive use of the authority.
+ * A scope may be freed when no thread uses it any more. authority_revoke() and authority_sweep()
+ * may be called at any time. Everything else (hooks, policies, listeners, protected directories,
+ * joining, the authority itself) needs exclusive use of the authority.
  */
 #ifndef GATEHOUSE_AUTHORITY_H
 #define GATEHOUSE_AUTHORITY_H

@@ -18,8 +18,8 @@
 #include "browser/cdp.h"
 #include "browser/host.h"
 #include "browser/keeper.h"
-#include "loop/monitor.h"
 #include "browser/wire.h"
+#include "loop/monitor.h"
 
 enum {
     ID_BYTES = 72,

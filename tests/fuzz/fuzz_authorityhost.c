@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as the body of a frame from a host: what is taken lies inside of it, a request for a root
- * has all that the authority wants, and an answer that makes no sense allows nothing.
+ * Any bytes as the body of a frame from a host: what is taken lies inside of it, a request for a
+ * root has all that the authority wants, and an answer that makes no sense allows nothing.
  */
 #include <assert.h>
 #include <stdint.h>

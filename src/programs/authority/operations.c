@@ -198,7 +198,7 @@ static int grants(struct served_request *request, struct err *err)
 static int read_file(struct served_request *request, struct authority_scope *scope, struct err *err)
 {
     struct authority_read_options options = {.cancel = &request->cancel};
-    size_t form;
+    size_t form = 0;
     struct str name;
     int r = take_name(request, "name", true, &name, err);
 
@@ -219,9 +219,9 @@ static int write_file(struct served_request *request, struct authority_scope *sc
 {
     struct authority_write_options options = {.make_parents = is_on(request, "parents"),
                                               .cancel = &request->cancel};
-    size_t creation;
-    size_t form;
-    uint64_t mode;
+    size_t creation = 0;
+    size_t form = 0;
+    uint64_t mode = 0;
     struct str name;
     int r = take_name(request, "name", true, &name, err);
 
@@ -277,7 +277,7 @@ static int list(struct served_request *request, struct authority_scope *scope, s
                                              .cancel = &request->cancel};
     struct authority_walk_options walk = {
         .with_stat = options.with_stat, .is_sorted = true, .cancel = &request->cancel};
-    uint64_t depth;
+    uint64_t depth = 0;
     struct str name;
     int r = take_name(request, "name", false, &name, err);
 
@@ -451,7 +451,7 @@ static int create_archive(struct served_request *request, struct authority_scope
 {
     const struct authority_archive_options options = {.cancel = &request->cancel};
     struct authority_archive_result result = {0};
-    size_t format;
+    size_t format = 0;
     struct str source;
     struct str archive;
     int r = take_name(request, "source", false, &source, err);

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/hex.h"
@@ -23,28 +22,20 @@ enum {
     FLUSH_MS = 1000,
     END_MS = 10000, /* for what runs when the host is gone */
     ERROR_BYTES = 4 << 10,
+    ONE_WRITE_BYTES = 16 << 10,
 };
 
 /* ---- out ---- */
 
-static bool write_all(int fd, struct iovec *parts, int count)
+static bool write_all(int fd, struct str bytes)
 {
-    while (count > 0) {
-        ssize_t written = writev(fd, parts, count);
+    while (bytes.len > 0) {
+        ssize_t written = write(fd, bytes.ptr, bytes.len);
 
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
+        if (written < 0 && errno != EINTR)
             return false;
-        while (count > 0 && (size_t)written >= parts[0].iov_len) {
-            written -= (ssize_t)parts[0].iov_len;
-            parts++;
-            count--;
-        }
-        if (count > 0) {
-            parts[0].iov_base = (char *)parts[0].iov_base + written;
-            parts[0].iov_len -= (size_t)written;
-        }
+        if (written > 0)
+            bytes = str_slice(bytes, (size_t)written, bytes.len);
     }
     return true;
 }
@@ -52,18 +43,20 @@ static bool write_all(int fd, struct iovec *parts, int count)
 void service_send(struct authority_service *service, uint32_t number, enum wire_type type,
                   struct str json, struct str content)
 {
+    cleanup_buf struct buf front = BUF_INIT(SIZE_MAX);
     char head[WIRE_HEAD];
-    /* SAFETY: writev() only reads. */
-    struct iovec parts[] = {
-        {head, sizeof(head)},
-        {(void *)(uintptr_t)json.ptr, json.len},
-        {(void *)(uintptr_t)content.ptr, content.len},
-    };
 
     wire_write_head(number, type, json.len, content.len, head);
     pthread_mutex_lock(&service->output);
-    if (!service->is_broken)
-        service->is_broken = !write_all(service->config.out_fd, parts, (int)array_size(parts));
+    /* What is small goes in one call, so that the host is woken once. */
+    if (!service->is_broken && json.len + content.len <= ONE_WRITE_BYTES &&
+        buf_append(&front, head, sizeof(head)) == 0 && buf_append_str(&front, json) == 0 &&
+        buf_append_str(&front, content) == 0)
+        service->is_broken = !write_all(service->config.out_fd, buf_view(&front));
+    else if (!service->is_broken)
+        service->is_broken = !write_all(service->config.out_fd, (struct str){head, sizeof(head)}) ||
+                             !write_all(service->config.out_fd, json) ||
+                             !write_all(service->config.out_fd, content);
     pthread_mutex_unlock(&service->output);
 }
 

@@ -38,7 +38,7 @@ const authority = await start({ policy });
 const { pid } = authority;
 assert(isRunning(pid));
 const scope = await open(authority);
-const rejected = ["read", "held"].map((name) => refused(scope.readText("held" && name === "held" ? "held" : "held"), "cancelled", "operational"));
+const rejected = ["held", "held"].map((name) => refused(scope.readText(name), "cancelled", "operational"));
 await until(() => questions.filter((one) => one.relativePath === "held").length >= 5, "the questions");
 const closing = [authority.close(), authority.close()];
 await Promise.all(rejected);
