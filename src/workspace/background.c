@@ -177,6 +177,9 @@ static void on_rewound(void *data)
 static void on_over(struct background *background, const struct err *err)
 {
     background->call = NULL;
+    background->workspace->background_over_ms =
+        loop_now_ms(background->workspace->workspaces->config.loop);
+    background->workspace->has_background_over = true;
     background->is_looking = false;
     timer_stop(&background->again);
     if (err != NULL && !background->is_killed)
@@ -242,6 +245,26 @@ static void on_limit(void *data)
     watch->is_due = true;
     if (!watch->background->is_looking)
         end_watch(watch, NULL);
+}
+
+int64_t background_idle_ms(struct workspace *workspace)
+{
+    bool runs = false;
+
+    list_each (node, &workspace->backgrounds) {
+        struct background *background = list_entry(node, struct background, node);
+
+        if (background->call == NULL)
+            continue;
+        runs = true;
+        if (background->is_started && !background->is_killed)
+            look(background);
+    }
+    if (runs)
+        return 0;
+    return workspace->has_background_over
+               ? loop_now_ms(workspace->workspaces->config.loop) - workspace->background_over_ms
+               : INT64_MAX;
 }
 
 /* ---- finding and making ---- */

@@ -56,6 +56,12 @@ const char *background_id(const struct background *background);
 /* Members of an object: its state, and the last lines of its output; 0: all that is kept. */
 int background_write(struct background *background, int64_t lines, struct json_writer *json);
 
+/*
+ * For how long none has run: 0 if one does, INT64_MAX if none ever has. Providers that do not say
+ * by themselves when a command ends are asked, for the next time.
+ */
+int64_t background_idle_ms(struct workspace *workspace);
+
 /* Of a workspace whose calls have ended. */
 void background_free_all(struct workspace *workspace);
 

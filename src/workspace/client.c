@@ -232,20 +232,41 @@ void workspace_client_cancel(struct workspace_client *client, uint32_t number)
     (void)send_frame(client, number, WORKSPACE_WIRE_CANCEL, STR_EMPTY);
 }
 
-int workspace_client_end(struct workspace_client *client, struct str key,
-                         const struct workspace_client_events *events)
+static int ask(struct workspace_client *client, enum workspace_wire_type type, struct str key,
+               const struct workspace_client_events *events)
 {
     struct waiting *waiting = new_waiting(client, events);
     int r;
 
     if (waiting == NULL)
         return ERR_NO_MEMORY;
-    r = send_frame(client, waiting->number, WORKSPACE_WIRE_END, key);
+    r = send_frame(client, waiting->number, type, key);
     if (r < 0)
         free(waiting);
     else
         list_append(&client->calls, &waiting->node);
     return r;
+}
+
+int workspace_client_end(struct workspace_client *client, struct str key,
+                         const struct workspace_client_events *events)
+{
+    return ask(client, WORKSPACE_WIRE_END, key, events);
+}
+
+int workspace_client_ask_use(struct workspace_client *client, struct str key,
+                             const struct workspace_client_events *events)
+{
+    return ask(client, WORKSPACE_WIRE_USE, key, events);
+}
+
+int64_t workspace_client_read_use(struct str object)
+{
+    struct workspace_wire_use use = {.idle_ms = INT64_MAX};
+
+    if (object.len == sizeof(use))
+        memcpy(&use, object.ptr, sizeof(use));
+    return use.idle_ms;
 }
 
 /* ---- making ---- */

@@ -61,5 +61,13 @@ void workspace_client_cancel(struct workspace_client *client, uint32_t number);
 /* Ends the workspace of this key: on_done comes when it is gone, unless this fails. */
 int workspace_client_end(struct workspace_client *client, struct str key,
                          const struct workspace_client_events *events);
+/*
+ * Asks for how long no background command has run in the workspace of this key: on_done comes with
+ * what workspace_client_read_use() reads, 0 if one does and INT64_MAX if none ever has, unless this
+ * fails.
+ */
+int workspace_client_ask_use(struct workspace_client *client, struct str key,
+                             const struct workspace_client_events *events);
+int64_t workspace_client_read_use(struct str object);
 
 #endif

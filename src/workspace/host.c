@@ -12,6 +12,7 @@
 #include "ipc/frames.h"
 #include "loop/reader.h"
 #include "loop/writer.h"
+#include "workspace/background.h"
 #include "workspace/perform.h"
 #include "workspace/wire.h"
 
@@ -213,6 +214,17 @@ static int take_end(struct host *host, const struct ipc_frame *frame)
     return 0;
 }
 
+static void take_use(struct host *host, const struct ipc_frame *frame)
+{
+    struct workspace_wire_use use = {.idle_ms = INT64_MAX};
+    struct workspace *workspace;
+
+    if (host->workspaces != NULL && find_workspace(host, frame->body, &workspace, NULL) == 0)
+        use.idle_ms = background_idle_ms(workspace);
+    send_frame(host, frame->number, WORKSPACE_WIRE_DONE,
+               (struct str){(const char *)&use, sizeof(use)}, STR_EMPTY);
+}
+
 /* ---- the beginning ---- */
 
 /* Lines, each a step. */
@@ -325,6 +337,9 @@ static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
         return 0;
     case WORKSPACE_WIRE_END:
         return take_end(host, frame);
+    case WORKSPACE_WIRE_USE:
+        take_use(host, frame);
+        return 0;
     default:
         return err_set(err, ERR_INVALID_REQUEST, "invalid message from the front end");
     }

@@ -35,7 +35,9 @@ struct workspace {
     void *driver;            /* what the provider knows about it; or NULL */
     struct list backgrounds; /* commands that run on (background.h) */
     unsigned last_background;
-    void (*gone)(void *data); /* or NULL */
+    int64_t background_over_ms; /* when the last of them to end did */
+    bool has_background_over;   /* one has ended */
+    void (*gone)(void *data);   /* or NULL */
     void *gone_data;
 };
 

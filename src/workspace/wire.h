@@ -8,8 +8,10 @@
  *     CALL    {"tool", "key", "arguments"}             DONE   the result's object
  *     CANCEL                                           FAILED a code and a message
  *     END     the key of a workspace                   PROGRESS struct workspace_wire_progress
+ *     USE     the key of a workspace
  *
- * END has a number, too, and DONE comes when the provider has the workspace no longer.
+ * END has a number, too, and DONE comes when the provider has the workspace no longer. USE asks for
+ * its background commands, and DONE has a struct workspace_wire_use.
  */
 #ifndef WORKSPACE_WIRE_H
 #define WORKSPACE_WIRE_H
@@ -31,6 +33,7 @@ enum workspace_wire_type {
     WORKSPACE_WIRE_DONE,
     WORKSPACE_WIRE_FAILED,
     WORKSPACE_WIRE_PROGRESS,
+    WORKSPACE_WIRE_USE,
 };
 
 /* With the key, which no child inherits by its environment. Lines with the steps follow. */
@@ -48,6 +51,10 @@ struct workspace_wire_file {
 
 struct workspace_wire_progress {
     uint64_t bytes;
+};
+
+struct workspace_wire_use {
+    int64_t idle_ms; /* see background_idle_ms() */
 };
 
 /* A message follows. */

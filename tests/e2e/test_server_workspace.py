@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import urllib.parse
 
@@ -190,6 +191,14 @@ class Conversations(WorkspaceScene):
         self.good(agent, "write_file", path="f", content="1")
         wait_until(lambda: not self.sandboxes(), "the workspace ends")
         self.assertEqual(self.good(agent, "list_files")["entries"], [])  # the next has its own
+
+    def test_a_background_command_is_use(self):
+        server = self.gateway("--workspace-idle", "1s")
+        agent = Agent(server, self.key())
+        begun = time.monotonic()
+        self.good(agent, "execute_command", command="sleep 5", background=True)
+        wait_until(lambda: not self.sandboxes(), "the workspace ends")
+        self.assertGreaterEqual(time.monotonic() - begun, 5)
 
     def test_it_ends_with_its_key(self):
         server = self.gateway()

@@ -80,19 +80,50 @@ static void end(struct conversation *conversation, const char *why)
     tell(all, conversation->user);
 }
 
+static bool is_unused(const struct conversation *conversation)
+{
+    const struct conversations_config *config = &conversation->all->config;
+
+    return conversation->calls == 0 && conversation->running == 0 &&
+           conversation->used_ms <= loop_now_ms(config->loop) - config->offer->idle_ms;
+}
+
+static void on_use(void *data, const struct err *err, struct str object)
+{
+    struct conversation *conversation = data;
+    int64_t now_ms = loop_now_ms(conversation->all->config.loop);
+    int64_t idle_ms = err == NULL ? workspace_client_read_use(object) : INT64_MAX;
+
+    conversation->running--;
+    if (idle_ms < now_ms - conversation->used_ms)
+        conversation->used_ms = now_ms - idle_ms;
+    if (is_unused(conversation))
+        end(conversation, "it was not used any more");
+}
+
+/* A command may run in the background, which only the process knows that has the workspace. */
+static void end_unless_it_works(struct conversation *conversation)
+{
+    const struct workspace_client_events events = {.on_done = on_use, .data = conversation};
+    struct workspace_client *client = conversation->all->seats[conversation->provider].client;
+
+    conversation->running++;
+    if (workspace_client_ask_use(client, str_from(conversation->key), &events) < 0) {
+        conversation->running--;
+        end(conversation, "it was not used any more");
+    }
+}
+
 /* Timer callback. */
 static void sweep(void *data)
 {
     struct conversations *conversations = data;
-    int64_t before_ms =
-        loop_now_ms(conversations->config.loop) - conversations->config.offer->idle_ms;
 
     list_each_safe (node, &conversations->all) {
         struct conversation *conversation = list_entry(node, struct conversation, node);
 
-        if (conversation->calls == 0 && conversation->running == 0 &&
-            conversation->used_ms <= before_ms)
-            end(conversation, "it was not used any more");
+        if (is_unused(conversation))
+            end_unless_it_works(conversation);
     }
     list_each_safe (node, &conversations->over) {
         struct conversation *conversation = list_entry(node, struct conversation, node);
