@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/status.h"
 
-enum { READ_BYTES = 4096 };
+enum { READ_BYTES = 4096, MOMENT_MS = 50 };
 
 static int no_answer(struct err *err, int errno_value)
 {
@@ -30,7 +32,8 @@ static int no_answer(struct err *err, int errno_value)
 static int connect_in(const char *directory, const struct daemon_query *query, int *out_fd,
                       pid_t *out_pid, struct err *err)
 {
-    const struct timeval wait = {.tv_sec = query->wait_s};
+    const struct timeval wait = {.tv_sec = query->wait_ms / 1000,
+                                 .tv_usec = query->wait_ms % 1000 * 1000};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char name[STATUS_NAME_BYTES];
     cleanup_fd int dir_fd = -1;
@@ -44,8 +47,7 @@ static int connect_in(const char *directory, const struct daemon_query *query, i
     status_socket_name(query->port, name);
     snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", dir_fd, name);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0)
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0)
         return no_answer(err, errno);
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
         return errno == ENOENT || errno == ECONNREFUSED ? err_set_plain(err, ERR_NOT_FOUND)
@@ -83,22 +85,6 @@ static int write_all(int fd, struct str bytes, struct err *err)
         bytes = str_slice(bytes, (size_t)sent, SIZE_MAX);
     }
     return 0;
-}
-
-static int read_all(int fd, struct buf *out, struct err *err)
-{
-    ssize_t got;
-
-    do {
-        int r = buf_reserve(out, READ_BYTES);
-
-        if (r < 0)
-            return err_set(err, r, "the daemon's answer is too long");
-        got = recv(fd, out->data + out->len, READ_BYTES, 0);
-        if (got > 0)
-            out->len += (size_t)got;
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    return got < 0 ? no_answer(err, errno) : 0;
 }
 
 /* 0 for another name. */
@@ -159,8 +145,8 @@ size_t daemon_query_ports(uint16_t out_ports[DAEMON_QUERY_MAX_PORTS])
     return count;
 }
 
-int daemon_query_ask(const struct daemon_query *query, struct buf *out, pid_t *out_pid,
-                     struct err *err)
+int daemon_query_send(const struct daemon_query *query, int *out_fd, pid_t *out_pid,
+                      struct err *err)
 {
     cleanup_fd int fd = -1;
     int r = connect_to(query, &fd, out_pid, err);
@@ -170,5 +156,44 @@ int daemon_query_ask(const struct daemon_query *query, struct buf *out, pid_t *o
         *query->out_pidfd = (int)syscall(SYS_pidfd_open, *out_pid, 0);
     for (size_t i = 0; r == 0 && i < query->part_count; i++)
         r = write_all(fd, query->parts[i], err);
-    return r == 0 ? read_all(fd, out, err) : r;
+    if (r == 0)
+        *out_fd = steal_fd(&fd);
+    return r;
+}
+
+static bool wait_until(int fd, int64_t end_ms)
+{
+    int64_t left_ms = end_ms - clock_monotonic_ms(&clock_system);
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+
+    return poll(&wanted, 1, left_ms > MOMENT_MS ? (int)left_ms : MOMENT_MS) != 0;
+}
+
+int daemon_query_read(int fd, int64_t end_ms, struct buf *out, struct err *err)
+{
+    ssize_t got;
+
+    do {
+        int r = buf_reserve(out, READ_BYTES);
+
+        if (r < 0)
+            return err_set(err, r, "the daemon's answer is too long");
+        if (!wait_until(fd, end_ms))
+            return no_answer(err, EAGAIN);
+        got = recv(fd, out->data + out->len, READ_BYTES, MSG_DONTWAIT);
+        if (got > 0)
+            out->len += (size_t)got;
+    } while (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN)));
+    return got < 0 ? no_answer(err, errno) : 0;
+}
+
+int daemon_query_ask(const struct daemon_query *query, struct buf *out, pid_t *out_pid,
+                     struct err *err)
+{
+    cleanup_fd int fd = -1;
+    int r = daemon_query_send(query, &fd, out_pid, err);
+
+    return r == 0
+               ? daemon_query_read(fd, clock_monotonic_ms(&clock_system) + query->wait_ms, out, err)
+               : r;
 }

@@ -14,7 +14,7 @@
 
 struct daemon_query {
     uint16_t port;           /* which daemon, if there are several */
-    int64_t wait_s;          /* timeout of each step */
+    int64_t wait_ms;         /* timeout of each step */
     const struct str *parts; /* of the request */
     size_t part_count;
     /*
@@ -36,5 +36,14 @@ size_t daemon_query_ports(uint16_t out_ports[DAEMON_QUERY_MAX_PORTS]);
  */
 int daemon_query_ask(const struct daemon_query *query, struct buf *out, pid_t *out_pid,
                      struct err *err);
+
+/*
+ * The same in two steps, so that several daemons are asked before one is waited for. The process is
+ * known once it is connected to, also if that is all that works. The second waits for each piece
+ * of the answer until `end_ms` of the monotonic clock, or for a moment if that has passed.
+ */
+int daemon_query_send(const struct daemon_query *query, int *out_fd, pid_t *out_pid,
+                      struct err *err);
+int daemon_query_read(int fd, int64_t end_ms, struct buf *out, struct err *err);
 
 #endif

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 sys.dont_write_bytecode = True  # not into the sources
@@ -52,6 +53,14 @@ class Status(unittest.TestCase):
             yield process
             process.stdin.close()
             self.assertEqual(process.wait(timeout=PATIENCE), 0)
+
+    @contextlib.contextmanager
+    def stopped(self, process):
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
 
     @contextlib.contextmanager
     def impostor(self, answer):
@@ -225,6 +234,30 @@ class Status(unittest.TestCase):
             self.assertEqual(second.returncode, 1)
             self.assertIn("is already running", second.stderr)
             self.assertIn("/srv/work", self.ask().stdout)
+
+    def test_daemons_that_do_not_answer_are_told_and_hold_nothing_up(self):
+        with self.daemon("/srv/one", port=7701) as one, self.daemon("/srv/two", port=7702), \
+                self.daemon("/srv/three", port=7703) as three:
+            with self.stopped(one), self.stopped(three):
+                begun = time.monotonic()
+                text = self.ask()
+                told = self.ask("--json")
+                only = self.ask("--port", "7703")
+                self.assertLess(time.monotonic() - begun, 3 * 2)
+            for result in (text, told, only):
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(
+                text.stdout,
+                f"The daemon of port 7701 (process {one.pid}) does not answer: it is busy or stopped.\n\n"
+                "Not connected; waiting for a page or a token.\nFolder: /srv/two\n\n"
+                f"The daemon of port 7703 (process {three.pid}) does not answer: it is busy or stopped.\n")
+            self.assertEqual(only.stdout, text.stdout.splitlines(True)[-1])
+            told = [json.loads(line) for line in told.stdout.splitlines()]
+            self.assertEqual([one["state"] for one in told], ["silent", "idle", "silent"])
+            self.assertEqual(told[0], {
+                "connected": False, "dir": None, "connectedAt": None, "url": None, "state": "silent", "server": None,
+                "reason": "it is busy or stopped", "command": None, "port": 7701, "pid": one.pid})
+            self.assertEqual(self.ask().stdout.count("Folder: "), 3)
 
     def test_what_a_folder_is_called_does_not_steer_the_terminal(self):
         with self.daemon("/srv/\033[2Jx\u202e", "https://n8n.example\r\n"):

@@ -16,10 +16,10 @@ enum {
     ANSWER_BYTES = 16 << 10,
     DEPTH = 4,
     /* For each step of a daemon that only has to say whether it wants a token. */
-    QUESTION_S = 15,
+    QUESTION_MS = 15000,
     /* Init and the first stream, each with its own limit (gateway/client.h), and in two dialects.
      */
-    TOKEN_S = 2 * (GATEWAY_INIT_MS + GATEWAY_STREAM_HEAD_MS) / 1000,
+    TOKEN_MS = 2 * (GATEWAY_INIT_MS + GATEWAY_STREAM_HEAD_MS),
 };
 
 static const struct json_limits LIMITS = {ANSWER_BYTES, DEPTH};
@@ -138,7 +138,7 @@ int handover_send(uint16_t port, const struct handover *handover,
     struct handover_answer answer = {.status = 0};
     struct str parts[2];
     struct daemon_query query = {.port = port,
-                                 .wait_s = handover->token.len > 0 ? TOKEN_S : QUESTION_S,
+                                 .wait_ms = handover->token.len > 0 ? TOKEN_MS : QUESTION_MS,
                                  .parts = parts,
                                  .part_count = array_size(parts)};
     char head[HEAD_BYTES];

@@ -16,12 +16,17 @@
 #include "programs/gatehouse/services.h"
 #include "programs/gatehouse/upplace.h"
 
+/* Of a daemon that does not answer. */
+#define SILENCE "it is busy or stopped"
+
 enum {
     ANSWER_MAX_BYTES = 4 << 20, /* with many folders of long names, and many globs */
     PARSE_MAX_BYTES = 16 << 20,
     SHOWN_GLOBS = 16, /* of a list */
     ANSWER_DEPTH = 8,
-    WAIT_S = 5, /* for each step of a daemon that does not answer */
+    WAIT_MS = 1000,    /* for the answers of all daemons */
+    SEND_MS = 100,     /* for one that no longer takes connections, too */
+    WAIT_UP_MS = 5000, /* to find each that could be ended */
 };
 
 static int nobody_there(uint16_t port, struct err *err)
@@ -84,26 +89,24 @@ static int read_answer(struct arena *arena, struct str bytes, struct answer *out
     return 0;
 }
 
-/* The bytes hold the answer's texts. */
-static int ask(uint16_t port, struct arena *arena, struct buf *bytes, int *out_pidfd,
-               struct answer *out_answer, struct err *err)
-{
-    const struct str request = STR(STATUS_REQUEST);
-    int pidfd = -1;
-    const struct daemon_query query = {.port = port,
-                                       .wait_s = WAIT_S,
-                                       .parts = &request,
-                                       .part_count = 1,
-                                       .out_pidfd = out_pidfd != NULL ? &pidfd : NULL};
-    pid_t pid;
-    int r = daemon_query_ask(&query, bytes, &pid, err);
+/* A daemon that a question was sent to. */
+struct asked {
+    uint16_t port;
+    int fd;
+    pid_t pid; /* 0: not known */
+    int r;     /* of sending */
+    struct err err;
+};
 
-    if (out_pidfd != NULL)
-        *out_pidfd = pidfd;
-    if (r == 0)
-        r = read_answer(arena, buf_view(bytes), out_answer, err);
-    out_answer->pid = pid;
-    return r;
+static const struct str status_request = STR_LITERAL(STATUS_REQUEST);
+
+static void ask(uint16_t port, struct asked *out_asked)
+{
+    const struct daemon_query query = {
+        .port = port, .wait_ms = SEND_MS, .parts = &status_request, .part_count = 1};
+
+    *out_asked = (struct asked){.port = port, .fd = -1};
+    out_asked->r = daemon_query_send(&query, &out_asked->fd, &out_asked->pid, &out_asked->err);
 }
 
 static bool is_up(const struct answer *answer)
@@ -241,40 +244,100 @@ static int tell_person(const struct answer *answer, struct buf *out)
     return r;
 }
 
-/* Of one daemon. */
-static int tell_one(uint16_t port, bool as_json, struct buf *out, struct err *err)
+/* One that does not answer runs, too. */
+static int tell_silent(const struct asked *asked, struct buf *out)
 {
-    cleanup_arena struct arena arena = ARENA_INIT(PARSE_MAX_BYTES);
-    cleanup_buf struct buf bytes = BUF_INIT(ANSWER_MAX_BYTES);
-    struct answer answer = {0};
-    int r = ask(port, &arena, &bytes, NULL, &answer, err);
+    int r = buf_printf(out, "The daemon of port %u", asked->port);
+
+    if (r == 0 && asked->pid > 0)
+        r = buf_printf(out, " (process %d)", (int)asked->pid);
+    return r == 0 ? buf_append_str(out, STR(" does not answer: " SILENCE ".\n")) : r;
+}
+
+/* With all members that others have. */
+static int tell_silent_json(const struct asked *asked, struct buf *out)
+{
+    int r = buf_printf(out,
+                       "{\"connected\":false,\"dir\":null,\"connectedAt\":null,\"url\":null,"
+                       "\"state\":\"silent\",\"server\":null,\"reason\":\"" SILENCE "\","
+                       "\"command\":null,\"port\":%u,\"pid\":",
+                       asked->port);
 
     if (r < 0)
         return r;
-    if (out->len > 0 && !as_json)
-        r = buf_append_char(out, '\n');
-    if (r == 0 && as_json)
-        r = buf_append_str(out, str_trim(answer.text));
-    if (r == 0)
-        r = as_json ? buf_append_char(out, '\n') : tell_person(&answer, out);
+    return asked->pid > 0 ? buf_printf(out, "%d}", (int)asked->pid)
+                          : buf_append_str(out, STR("null}"));
+}
+
+static int tell_answer(struct str bytes, bool as_json, struct buf *out, struct err *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT(PARSE_MAX_BYTES);
+    struct answer answer = {0};
+    int r = read_answer(&arena, bytes, &answer, err);
+
+    if (r < 0)
+        return r;
+    r = as_json ? buf_append_str(out, str_trim(answer.text)) : tell_person(&answer, out);
     return r < 0 ? err_set_plain(err, r) : 0;
 }
 
-/* One that does not answer is told of, unless it is the only one: then that is the error. */
+/* Of one daemon. */
+static int tell_one(struct asked *asked, int64_t end_ms, bool as_json, struct buf *out,
+                    struct err *err)
+{
+    cleanup_buf struct buf bytes = BUF_INIT(ANSWER_MAX_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(ANSWER_MAX_BYTES);
+    cleanup_fd int fd = steal_fd(&asked->fd);
+    int r = asked->r;
+
+    if (r == 0)
+        r = daemon_query_read(fd, end_ms, &bytes, &asked->err);
+    if (r == 0)
+        r = tell_answer(buf_view(&bytes), as_json, &text, &asked->err);
+    else if (r == ERR_TIMED_OUT)
+        r = as_json ? tell_silent_json(asked, &text) : tell_silent(asked, &text);
+    if (r < 0)
+        return err_set(err, r, "%s", asked->err.message);
+    if (out->len > 0 && !as_json)
+        r = buf_append_char(out, '\n');
+    if (r == 0)
+        r = buf_append_str(out, buf_view(&text));
+    if (r == 0 && as_json)
+        r = buf_append_char(out, '\n');
+    return r < 0 ? err_set_plain(err, r) : 0;
+}
+
+static int64_t end_of_wait(void)
+{
+    return clock_monotonic_ms(&clock_system) + WAIT_MS;
+}
+
+/* All are asked before one is waited for. The first error comes back. */
+static void tell_daemons(bool as_json, struct buf *out, struct err *first)
+{
+    uint16_t ports[DAEMON_QUERY_MAX_PORTS];
+    struct asked asked[DAEMON_QUERY_MAX_PORTS];
+    size_t count = daemon_query_ports(ports);
+    int64_t end_ms = end_of_wait();
+
+    for (size_t i = 0; i < count; i++)
+        ask(ports[i], &asked[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct err why = ERR_INIT;
+        int r = tell_one(&asked[i], end_ms, as_json, out, &why);
+
+        if (r < 0 && r != ERR_NOT_FOUND && first->code == 0)
+            *first = why;
+    }
+}
+
+/* One that answers wrongly is told of, unless it is the only one: then that is the error. */
 static int tell_all(const char *state_dir, bool as_json, struct buf *out, struct err *err)
 {
     char state[PATH_MAX];
-    uint16_t ports[DAEMON_QUERY_MAX_PORTS];
-    size_t count = daemon_query_ports(ports);
     struct err first = ERR_INIT;
 
-    for (size_t i = 0; i < count; i++) {
-        struct err why = ERR_INIT;
-        int r = tell_one(ports[i], as_json, out, &why);
-
-        if (r < 0 && r != ERR_NOT_FOUND && first.code == 0)
-            first = why;
-    }
+    tell_daemons(as_json, out, &first);
     if (workspace_find_state(state_dir, state, NULL) == 0 && services_tell(state, as_json, out) < 0)
         return err_set_plain(err, ERR_NO_MEMORY);
     if (first.code != 0 && (out->len == 0 || as_json))
@@ -288,6 +351,7 @@ int status_tell(uint16_t port, const char *state_dir, bool as_json, struct buf *
                 struct err *err)
 {
     char directory[PATH_MAX];
+    struct asked asked;
     /* Without any possible place that is an error of its own. */
     int r = status_socket_dir(directory, err);
 
@@ -295,8 +359,29 @@ int status_tell(uint16_t port, const char *state_dir, bool as_json, struct buf *
         return r;
     if (port == 0)
         return tell_all(state_dir, as_json, out, err);
-    r = tell_one(port, as_json, out, err);
+    ask(port, &asked);
+    r = tell_one(&asked, end_of_wait(), as_json, out, err);
     return r == ERR_NOT_FOUND ? nobody_there(port, err) : r;
+}
+
+/* The bytes hold the answer's texts. */
+static int ask_up(uint16_t port, struct arena *arena, struct buf *bytes, int *out_pidfd,
+                  struct answer *out_answer)
+{
+    int pidfd = -1;
+    const struct daemon_query query = {.port = port,
+                                       .wait_ms = WAIT_UP_MS,
+                                       .parts = &status_request,
+                                       .part_count = 1,
+                                       .out_pidfd = &pidfd};
+    pid_t pid = 0;
+    int r = daemon_query_ask(&query, bytes, &pid, NULL);
+
+    *out_pidfd = pidfd;
+    if (r == 0)
+        r = read_answer(arena, buf_view(bytes), out_answer, NULL);
+    out_answer->pid = pid;
+    return r;
 }
 
 int status_each_up(int (*visit)(void *data, const struct status_up *up), void *data)
@@ -311,7 +396,7 @@ int status_each_up(int (*visit)(void *data, const struct status_up *up), void *d
         cleanup_fd int pidfd = -1;
         struct answer answer = {0};
 
-        if (ask(ports[i], &arena, &bytes, &pidfd, &answer, NULL) == 0 && is_up(&answer))
+        if (ask_up(ports[i], &arena, &bytes, &pidfd, &answer) == 0 && is_up(&answer))
             r = visit(data, &(struct status_up){.page = answer.server,
                                                 .folder = answer.dir,
                                                 .pid = answer.pid,
