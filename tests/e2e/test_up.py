@@ -30,18 +30,23 @@ USUAL = "http://127.0.0.1:7654"
 class Up:
     """A running one, up to its last line of the start."""
 
-    def __init__(self, test, *words):
+    def __init__(self, test, *words, waits=True):
+        self.test = test
         self.process = subprocess.Popen(
             [GATEHOUSE, "up", *words], env=test.environment, cwd=test.room, text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         test.addCleanup(self.end)
         self.said = ""
+        if waits:
+            self.wait()
+
+    def wait(self):
         for line in self.process.stdout:
             self.said += line
             if line.startswith("Agents use"):
                 break
         found = re.search(r"running at (\S+) for (.*)\n", self.said)
-        test.assertIsNotNone(found, self.said)
+        self.test.assertIsNotNone(found, self.said)
         self.page, self.folder = found.groups()
 
     def end(self, signum=signal.SIGTERM):
@@ -102,6 +107,18 @@ class SeveralFolders(unittest.TestCase):
         self.assertIn("helper", self.run_it("agent", "--state-dir", state, "list").stdout)
         self.assertNotIn("helper", self.run_it("agent", "list").stdout)
         self.assertEqual((first.end(), second.end()), (0, 0))
+
+    def test_folders_that_start_at_once_get_an_address_each(self):
+        names = [f"folder-{number}" for number in range(4)]
+        for name in names:
+            (self.room / name).mkdir()
+        ups = [Up(self, name, waits=False) for name in names]
+        for up in ups:
+            up.wait()
+        self.assertEqual(len({up.page for up in ups}), len(ups))
+        self.assertIn(USUAL, [up.page for up in ups])
+        self.wait_for_daemons(*names)
+        self.assertEqual([up.end() for up in ups], [0] * len(ups))
 
     def test_copies_and_the_audit_log_are_the_users_own(self):
         Up(self, "alpha")

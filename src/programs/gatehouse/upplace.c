@@ -4,10 +4,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "authority/names/path.h"
@@ -90,13 +92,35 @@ static bool is_free(int port)
            bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0;
 }
 
+/*
+ * Whether the port is free, also of others that start now and have chosen it, but whose servers do
+ * not listen yet. The claim is a name that belongs to the network, as the port does, and goes with
+ * its process.
+ */
+static bool claim(int port, int *out_claim)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char *name = address.sun_path + 1; /* behind a NUL: no file */
+    size_t len = (size_t)snprintf(name, sizeof(address.sun_path) - 1, "gatehouse-up-%d", port);
+    cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    len += offsetof(struct sockaddr_un, sun_path) + 1;
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, (socklen_t)len) < 0 &&
+        errno == EADDRINUSE)
+        return false;
+    if (!is_free(port))
+        return false;
+    *out_claim = steal_fd(&fd);
+    return true;
+}
+
 /* The same with each start, as long as nobody else takes it. */
-static int own_port(const unsigned char *digest)
+static int own_port(const unsigned char *digest, int *out_claim)
 {
     int start = (digest[4] << 8 | digest[5]) % PORTS;
 
     for (int i = 0; i < PORTS; i++)
-        if (is_free(FIRST_PORT + (start + i) % PORTS))
+        if (claim(FIRST_PORT + (start + i) % PORTS, out_claim))
             return FIRST_PORT + (start + i) % PORTS;
     return FIRST_PORT + start;
 }
@@ -133,7 +157,8 @@ bool upplace_own_state(struct str folder, char out_path[PATH_MAX])
 /* Without an address: the usual one, if nobody has it. */
 static int choose_free(int port, const char *state, struct upplace *place, struct err *err)
 {
-    bool is_taken = !is_free(port);
+    cleanup_fd int usual = -1;
+    bool is_taken = !claim(port, &usual);
     unsigned char digest[SHA256_BYTES];
     int r = 0;
 
@@ -141,7 +166,9 @@ static int choose_free(int port, const char *state, struct upplace *place, struc
     if (state == NULL)
         r = choose_state(digest, is_taken, place, err);
     if (is_taken || place->server_state[0] != '\0')
-        port = own_port(digest);
+        port = own_port(digest, &place->claim);
+    else
+        place->claim = steal_fd(&usual);
     snprintf(place->listen, sizeof(place->listen), "127.0.0.1:%d", port);
     return r;
 }
@@ -310,7 +337,7 @@ int upplace_choose(const struct option_values *values, struct upplace *out_place
     bool has_port = options_source(values, UP_OPTION_PORT) == OPTION_FLAG;
     int port = (int)options_int(values, UP_OPTION_PORT);
     char url[UPPLACE_ADDRESS_BYTES + 8];
-    struct upplace place = {.state = ""};
+    struct upplace place = {.claim = -1};
     int r = find_folder(folder != NULL ? folder : ".", place.folder, err);
 
     if (r == 0)

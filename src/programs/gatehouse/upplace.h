@@ -18,6 +18,7 @@ struct upplace {
     char listen[UPPLACE_ADDRESS_BYTES];
     char state[PATH_MAX];        /* empty: the usual */
     char server_state[PATH_MAX]; /* of the folder's own; empty: as `state` */
+    int claim; /* on a chosen port: leave it open until this process ends; or -1 */
 };
 
 /* The values are those of up.h. */
