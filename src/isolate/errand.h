@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/err.h"
+#include "ipc/frames.h"
 
 struct errand;
 
@@ -35,7 +36,7 @@ enum errand_end {
     ERRAND_ENDED_WELL,
     ERRAND_ENDED_BADLY,      /* it crashed, or was killed for its memory */
     ERRAND_ENDED_OVERTIME,   /* we killed it */
-    ERRAND_ENDED_NOT_STARTED /* it is not installed */
+    ERRAND_ENDED_NOT_STARTED /* it is not installed, or something hinders it */
 };
 
 /*
@@ -54,6 +55,23 @@ int errand_open(int fd, struct errand **out_errand, struct err *err);
  * waits for that any more.
  */
 int errand_serve(int fd, const struct errand_config *config);
+
+/* A request that is refused, as far as it has come. Starts with zeros. */
+struct errand_refusal {
+    char header[FRAMES_HEADER_BYTES];
+    size_t got;
+    size_t left; /* of its body */
+};
+
+/*
+ * For who would run errand_serve() on `fd` and cannot: reads what has come of a request without
+ * waiting, and answers it with ERRAND_ENDED_NOT_STARTED when all of it is there. Then, and before
+ * the first byte, errand_refusal_is_between() is true: errand_serve() may take over. ERR_IO: the
+ * other end has closed.
+ */
+int errand_refuse(int fd, struct errand_refusal *refusal);
+bool errand_refusal_is_between(const struct errand_refusal *refusal);
+
 /* No thread may be asking. */
 void errand_free(struct errand *errand);
 

@@ -300,3 +300,51 @@ int errand_serve(int fd, const struct errand_config *config)
     free(starter);
     return EXIT_SUCCESS;
 }
+
+/* ---- refusing them ---- */
+
+bool errand_refusal_is_between(const struct errand_refusal *refusal)
+{
+    return refusal->got == 0;
+}
+
+static int refuse_whole(int fd, struct errand_refusal *refusal)
+{
+    char answer[FRAMES_HEADER_BYTES + 1];
+
+    frames_write_header(number_at(refusal->header + FRAMES_UNCOUNTED_BYTES), ERRAND_END, 1, answer);
+    answer[FRAMES_HEADER_BYTES] = (char)ERRAND_ENDED_NOT_STARTED;
+    *refusal = (struct errand_refusal){0};
+    /* Who waits for an answer has room for it. */
+    return send(fd, answer, sizeof(answer), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(answer)
+               ? 0
+               : ERR_IO;
+}
+
+int errand_refuse(int fd, struct errand_refusal *refusal)
+{
+    char body[ERRAND_CHUNK_BYTES];
+    bool has_header = refusal->got == FRAMES_HEADER_BYTES;
+    size_t most = FRAMES_HEADER_BYTES - refusal->got;
+    ssize_t n;
+
+    if (has_header)
+        most = refusal->left < sizeof(body) ? refusal->left : sizeof(body);
+    n = recv(fd, has_header ? body : refusal->header + refusal->got, most, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0)
+        return ERR_IO;
+    if (has_header) {
+        refusal->left -= (size_t)n;
+    } else {
+        refusal->got += (size_t)n;
+        if (refusal->got < FRAMES_HEADER_BYTES)
+            return 0;
+        refusal->left = number_at(refusal->header);
+        if (refusal->left < FRAMES_HEADER_BYTES - FRAMES_UNCOUNTED_BYTES)
+            return ERR_IO;
+        refusal->left -= FRAMES_HEADER_BYTES - FRAMES_UNCOUNTED_BYTES;
+    }
+    return refusal->left == 0 ? refuse_whole(fd, refusal) : 0;
+}

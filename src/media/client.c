@@ -103,7 +103,7 @@ static int judge(const struct media_client *client, enum errand_end end, struct 
     case ERRAND_ENDED_NOT_STARTED:
         break;
     }
-    return err_set(err, ERR_UNSUPPORTED, "gatehouse-media is not installed");
+    return err_set(err, ERR_UNSUPPORTED, "gatehouse-media is not installed, or does not start");
 }
 
 int media_ask(struct media_client *client, enum media_job job, const struct media_request *request,

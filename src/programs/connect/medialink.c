@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "isolate/companion.h"
+#include "isolate/errand.h"
 #include "loop/child.h"
 #include "loop/reader.h"
 
@@ -17,6 +18,8 @@ struct medialink {
     struct ready_watch *watch; /* as long as we have it */
     pid_t pid;
     struct child *child; /* gatehouse-media, while it runs */
+    struct errand_refusal refusal;
+    int64_t again_ms; /* not started before; 0: it was not tried */
 };
 
 static void drop_socket(struct medialink *link)
@@ -46,7 +49,13 @@ static int start(struct medialink *link, struct err *err)
     return r;
 }
 
-/* Or the toolhost has ended. It learns by the end of its socket that nothing was started. */
+static bool may_start(const struct medialink *link)
+{
+    return errand_refusal_is_between(&link->refusal) &&
+           (link->again_ms == 0 || loop_now_ms(link->config.loop) >= link->again_ms);
+}
+
+/* Or the toolhost has ended. */
 static void on_ready(void *data)
 {
     struct medialink *link = data;
@@ -56,9 +65,16 @@ static void on_ready(void *data)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n > 0 && start(link, &err) < 0)
+    if (n > 0 && may_start(link)) {
+        if (start(link, &err) == 0) {
+            drop_socket(link);
+            return;
+        }
         log_error(link->config.log, "images and documents cannot be made smaller", &err);
-    drop_socket(link);
+        link->again_ms = loop_now_ms(link->config.loop) + MEDIALINK_AGAIN_MS;
+    }
+    if (n <= 0 || errand_refuse(link->fd, &link->refusal) < 0)
+        drop_socket(link);
 }
 
 int medialink_new(const struct medialink_config *config, struct medialink **out_link, int *out_fd)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starts gatehouse-media for a toolhost, which cannot, when it first asks for something: few
- * sessions ever do.
+ * sessions ever do. Where it does not start, each request is answered with that, and one that comes
+ * later tries again.
  */
 #ifndef PROGRAMS_CONNECT_MEDIALINK_H
 #define PROGRAMS_CONNECT_MEDIALINK_H
@@ -11,6 +12,8 @@
 #include "programs/connect/leftovers.h"
 
 struct medialink;
+
+enum { MEDIALINK_AGAIN_MS = 5000 }; /* between two tries */
 
 struct medialink_config {
     struct loop *loop;

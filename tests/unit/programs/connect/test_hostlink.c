@@ -10,6 +10,7 @@
 
 #include "../../authority/scene.h"
 #include "programs/connect/hostlink.h"
+#include "programs/connect/medialink.h"
 /* What is waited for is done by workers on a disk, or by other processes. */
 #define LOOP_UNTIL_OTHERS
 #include "loop_until.h"
@@ -339,14 +340,45 @@ static void media_is_started_when_something_comes_for_it(void **state)
     loop_until(world->loop, world->begun == 1);
 }
 
-static void without_media_the_toolhost_hears_it_at_once(void **state)
+/* Frames of ipc/frames.h: job 1 with two bytes, and the end of it. */
+#define MEDIA_REQUEST     "\\007\\0\\0\\0\\001\\0\\0\\0\\001ab"
+#define MEDIA_NOT_STARTED "\6\0\0\0\1\0\0\0\101\3"
+enum { MEDIA_NOT_STARTED_BYTES = 10 };
+
+static bool has_answer(const struct world *world, const char *name)
+{
+    char got[MEDIA_NOT_STARTED_BYTES];
+    int fd = openat(world->scene.fd, name, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, got, sizeof(got));
+
+    if (fd >= 0)
+        close(fd);
+    if (len < MEDIA_NOT_STARTED_BYTES)
+        return false;
+    assert_memory_equal(got, MEDIA_NOT_STARTED, sizeof(got));
+    return true;
+}
+
+static void media_that_did_not_start_is_started_for_a_later_request(void **state)
 {
     struct world *world = *state;
 
-    start(world, "echo >&6; cat <&6 >closed; echo >>closed\n" RELAY);
+    start(world,
+          "(for n in 1 2 3; do until test -e ask$n; do test -e said || exit; sleep 0.01; done\n"
+          "printf '" MEDIA_REQUEST "' >&6; test $n = 3 || head -c 10 <&6 >answer$n\n"
+          "done) &\n" RELAY);
     say(world, 0, TOOLWIRE_READY, READY);
-    loop_until(world->loop, world->begun == 1);
-    assert_true(has_file(world, "closed"));
+    make_file(world->scene.fd, "ask1", "");
+    loop_until(world->loop, has_answer(world, "answer1"));
+    write_program(world, "gatehouse-media", "", "head -c 11 <&3 >asked");
+    /* Not at once: whatever the reason was, it may last. */
+    make_file(world->scene.fd, "ask2", "");
+    loop_until(world->loop, has_answer(world, "answer2"));
+    assert_false(has_file(world, "asked"));
+    pass(world, MEDIALINK_AGAIN_MS);
+    make_file(world->scene.fd, "ask3", "");
+    loop_until(world->loop, has_file(world, "asked"));
+    assert_int_equal(world->begun_badly, 0);
 }
 
 /* Whatever it says out of turn: the call ends with an error, and another one is started. */
@@ -735,4 +767,4 @@ TEST_MAIN(CASE(a_call_goes_its_way), CASE(prepared_twice_is_against_the_rules),
           CASE(a_change_that_is_over_keeps_nobody),
           CASE(one_that_is_stopped_goes_on_to_see_its_end),
           CASE(media_is_started_when_something_comes_for_it),
-          CASE(without_media_the_toolhost_hears_it_at_once))
+          CASE(media_that_did_not_start_is_started_for_a_later_request))
