@@ -31,7 +31,14 @@ enum {
     ENCODING_RAW = 1 << 16,
     KEY_SHIFT = 18,
     KEY_MASK = 15,
+    OUT_OF_MEMORY = -6,
+    SEND_FAILED = -7,
+    NO_ANSWER = -9,
+    DISCONNECTED = -13,
+    UNVERIFIED = -19,
+    SOCKET_TIMEOUT = -30,
     AGAIN = -37,
+    RECEIVE_FAILED = -43,
     OPEN_FILE = 0,
     OPEN_DIRECTORY = 1,
     MAY_READ = 1,
@@ -211,7 +218,7 @@ static int log_in_by_key(const struct credential *credential, struct str key, st
     int r;
 
     if (copy == NULL)
-        return ERR_NO_MEMORY;
+        return OUT_OF_MEMORY;
     memcpy(copy, key.ptr, key.len);
     snprintf(passphrase, sizeof(passphrase), "%.*s", STR_ARG(password));
     r = library.libssh2_userauth_publickey_frommemory(
@@ -223,7 +230,38 @@ static int log_in_by_key(const struct credential *credential, struct str key, st
     return r;
 }
 
-static int log_in(const struct credential *credential, struct err *err)
+static int lost(struct err *err)
+{
+    return err_set(err, ERR_CONNECTION_LOST, "the connection to the server broke");
+}
+
+static bool has_closed(int fd)
+{
+    struct pollfd state = {.fd = fd, .events = POLLRDHUP};
+
+    return poll(&state, 1, 0) > 0;
+}
+
+/* Of a login that has failed. */
+static int judge_login(int code, int fd, struct err *err)
+{
+    switch (code) {
+    case SEND_FAILED:
+    case DISCONNECTED:
+    case RECEIVE_FAILED:
+        return lost(err);
+    case NO_ANSWER:
+    case SOCKET_TIMEOUT:
+        return err_set(err, ERR_TIMED_OUT, "the server takes too long");
+    case UNVERIFIED:
+        /* Also whatever kept the answer to a key from coming. */
+        return has_closed(fd) ? lost(err) : err_set_plain(err, ERR_LOGIN_REFUSED);
+    default:
+        return err_set_plain(err, ERR_LOGIN_REFUSED);
+    }
+}
+
+static int log_in(const struct credential *credential, int fd, struct err *err)
 {
     /* To send it, or to unlock the key. */
     struct str password = secret_text_reveal(&credential->password);
@@ -234,12 +272,7 @@ static int log_in(const struct credential *credential, struct err *err)
                                                        (unsigned)strlen(credential->user),
                                                        password.ptr, (unsigned)password.len, NULL);
 
-    return r == 0 ? 0 : err_set_plain(err, ERR_LOGIN_REFUSED);
-}
-
-static int lost(struct err *err)
-{
-    return err_set(err, ERR_CONNECTION_LOST, "the connection to the server broke");
+    return r == 0 ? 0 : judge_login(r, fd, err);
 }
 
 static int too_large(struct err *err)
@@ -469,7 +502,7 @@ int ssh_work(const struct transfer_request *request, int fd, const struct creden
                        "a known type");
     r = check_host_key(request, err);
     if (r == 0)
-        r = log_in(credential, err);
+        r = log_in(credential, fd, err);
     if (r < 0)
         return r;
     return request->operation == TRANSFER_EXEC ? run_command(request, fd, space, out_answer, err)

@@ -23,7 +23,7 @@ from mcp_client import run_as_user
 from server_scene import PATIENCE
 from test_hostfs import GATEHOUSE, Scene, hosts_of
 from test_hostfs_media import descendants
-from transport_scene import PLACES, HostileFtp, Listener, Sshd, Vsftpd, find_sshd
+from transport_scene import PLACES, BreakingSsh, HostileFtp, Listener, Sshd, Vsftpd, find_sshd
 
 PASSWORD = "a-password-nobody-else-sees"
 
@@ -202,6 +202,23 @@ class Real(Transport):
         (self.room / "known_hosts").write_text(f"[127.0.0.1]:{sshd.port} {sshd.host_key}\n")
         subprocess.run(["ssh-keygen", "-q", "-H", "-f", self.room / "known_hosts"], check=True, capture_output=True)
         self.assertEqual(client("transport", **asked)[0], 200)
+
+    def test_a_connection_that_breaks_during_the_login_is_no_refused_login(self):
+        sshd = self.with_sshd("sftp")
+        breaking = self.begin(BreakingSsh(sshd))
+        for port, kind in ((breaking.port, "lost"), (sshd.port, "refused")):
+            self.known.append(f"[127.0.0.1]:{port} {sshd.host_key}")
+            self.allow("sftp", port, f"{kind}-password", sshd.user, password=PASSWORD)
+        self.allow("sftp", breaking.port, "lost-key", sshd.user, privateKey=sshd.private_key)
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.room / "stranger"], check=True)
+        self.allow("sftp", sshd.port, "refused-key", sshd.user, privateKey=(self.room / "stranger").read_text())
+        _, client, _ = self.transports()
+        for name in ("lost-key", "lost-password", "refused-key", "refused-password"):
+            with self.subTest(name):
+                url = f"{self.credentials[name]['url']}{self.remote}/far.txt"
+                status, body = client("transport", op="get", url=url, path="x", credentialRef=name)
+                reason = "connection_lost" if name.startswith("lost") else "login_refused"
+                self.assertEqual((status, body["error"], body["details"]["reason"]), (502, "transport_failed", reason), body)
 
     def test_limits_of_size(self):
         sshd = self.with_sshd("sftp")

@@ -2,8 +2,10 @@
 import os
 import pathlib
 import pwd
+import select
 import shutil
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -142,3 +144,30 @@ class HostileFtp(Listener):
             if word == "QUIT":
                 break
         data.close()
+
+
+class BreakingSsh(Listener):
+    """Passes on what a client and an sshd say, and resets the connection instead of passing on the login."""
+
+    SERVICE_REQUEST_BYTES = 100  # at most; the login follows it
+    NEW_KEYS = bytes((0, 0, 0, 12, 10, 21))
+    NEW_KEYS_BYTES = 16
+
+    def __init__(self, sshd):
+        self.sshd = sshd
+        super().__init__(self.converse)
+
+    def converse(self, connection):
+        said = b""
+        with socket.create_connection(("127.0.0.1", self.sshd.port)) as server:
+            while True:
+                for ready in select.select([connection, server], [], [])[0]:
+                    piece = ready.recv(1 << 16)
+                    if not piece:
+                        return
+                    said += piece if ready is connection else b""
+                    begin = said.find(self.NEW_KEYS)
+                    if 0 <= begin < len(said) - self.NEW_KEYS_BYTES - self.SERVICE_REQUEST_BYTES:
+                        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        return
+                    (server if ready is connection else connection).sendall(piece)
