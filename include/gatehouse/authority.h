@@ -121,11 +121,18 @@ enum authority_hardlinks {
  * wherever denied globs are checked, for each name as it is met, from any thread and from several
  * at once.
  */
+enum { AUTHORITY_RULE_BYTES = 256 };
+
 struct authority_filter {
     bool (*is_active)(void *data); /* false: nothing is denied at present; NULL: always active */
     /* `name` is relative to the root; `changes`: the operation would change the named object. */
     bool (*denies)(void *data, struct str name, bool changes); /* NULL: no filter */
-    void *data;                                                /* must outlive the scope */
+    /*
+     * For the policy_rule of its refusals: writes the rule that denies this name, cut to fit. May
+     * be NULL.
+     */
+    void (*tell)(void *data, struct str name, bool changes, char out_rule[AUTHORITY_RULE_BYTES]);
+    void *data;            /* must outlive the scope */
     const char *policy_id; /* policy_source of its refusals; NULL: "grant", as for globs */
 };
 
@@ -274,6 +281,11 @@ struct authority_event {
     int error;                         /* 0 or an ERR_* code */
     const struct authority_call *call; /* the tool call it belongs to, or NULL */
     const char *policy_source; /* what decided: "grant", "default", the policy's or a hook's id */
+    /*
+     * Of a refusal: the denied glob, or the rule of a filter, that denied the name; or NULL. Only
+     * for who reads the log: errors do not tell it.
+     */
+    const char *policy_rule;
     const char *wrapper_ids[AUTHORITY_MAX_HOOKS]; /* hooks that saw it, in order */
     size_t wrapper_count;
     const char *reason;
@@ -827,6 +839,7 @@ struct authority_note {
     enum authority_outcome outcome;
     int error;                 /* for AUTHORITY_DENIED and AUTHORITY_FAILED: an ERR_* code */
     const char *policy_source; /* what decided: "deny-rule", "mode", "user", …; or NULL */
+    const char *policy_rule;   /* the rule itself, as text; or NULL */
     const char *reason;        /* NULL: that of the grant */
     /*
      * Of AUTHORITY_OP_CALL: a finished JSON object about the call, which the audit log keeps up to

@@ -52,6 +52,7 @@ int authority_note(struct authority_scope *scope, struct authority_note *note)
         .error = note->error,
         .call = call_current,
         .policy_source = note->policy_source,
+        .policy_rule = note->policy_rule,
         .reason = note->reason != NULL ? note->reason : scope->grant.reason,
         .details = note->operation == AUTHORITY_OP_CALL ? note->details : STR_EMPTY,
     };

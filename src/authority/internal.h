@@ -101,8 +101,9 @@ static inline bool scope_is_selective(const struct authority_scope *scope)
     return scope->has_globs || scope_is_filtering(&scope->filters[0]) ||
            scope_is_filtering(&scope->filters[1]);
 }
-/* What denies a name that is not admitted, for the audit log. */
-const char *scope_refuser(const struct authority_scope *scope, struct str name, enum scope_use use);
+/* What denies a name that is not admitted, for the audit log. The rule may be empty. */
+const char *scope_refuser(const struct authority_scope *scope, struct str name, enum scope_use use,
+                          char out_rule[AUTHORITY_RULE_BYTES]);
 /* Whether a component is a private name of the authority: see scope.c. */
 static inline bool scope_is_private(struct str component)
 {
@@ -178,6 +179,7 @@ struct operation {
     struct path_name destination;
     struct path_name resolved;        /* where links led, as the backend last reported */
     char why[AUTHORITY_REASON_BYTES]; /* of a refusal; "" for the code's own text */
+    char rule[AUTHORITY_RULE_BYTES];  /* the same; where event.policy_rule is */
 };
 
 struct operation_args {

@@ -2,6 +2,7 @@
 /* Grants: created on request, listed, exported, revoked, freed with their scope. */
 #include "authority/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,10 +91,17 @@ bool scope_admits_directory(const struct authority_scope *scope, struct str name
             is_undenied(scope, name, use));
 }
 
-const char *scope_refuser(const struct authority_scope *scope, struct str name, enum scope_use use)
+const char *scope_refuser(const struct authority_scope *scope, struct str name, enum scope_use use,
+                          char out_rule[AUTHORITY_RULE_BYTES])
 {
     const struct authority_filter *filter = find_filter(scope, name, use);
+    const char *glob = filter == NULL ? glob_set_find(scope->denied, name) : NULL;
 
+    out_rule[0] = '\0';
+    if (glob != NULL)
+        snprintf(out_rule, AUTHORITY_RULE_BYTES, "%s", glob);
+    else if (filter != NULL && filter->tell != NULL)
+        filter->tell(filter->data, name, use == SCOPE_CHANGE, out_rule);
     return filter != NULL && filter->policy_id != NULL ? filter->policy_id : "grant";
 }
 

@@ -107,7 +107,8 @@ int browser_call_preview(void *data, struct arena *arena, enum decision_disclosu
 int browser_call_note(const struct browser_call *call, const char *decision,
                       struct authority_note *note);
 void browser_call_refused(void *data, const void *session,
-                          const struct permission_resource *resource, const char *source, int code);
+                          const struct permission_resource *resource, const char *source,
+                          const char *rule, int code);
 
 /* ---- credentials.c ---- */
 

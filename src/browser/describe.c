@@ -132,10 +132,11 @@ int browser_call_note(const struct browser_call *call, const char *decision,
 }
 
 void browser_call_refused(void *data, const void *session,
-                          const struct permission_resource *resource, const char *source, int code)
+                          const struct permission_resource *resource, const char *source,
+                          const char *rule, int code)
 {
     struct authority_note refusal = {
-        .outcome = AUTHORITY_DENIED, .error = code, .policy_source = source};
+        .outcome = AUTHORITY_DENIED, .error = code, .policy_source = source, .policy_rule = rule};
 
     (void)session;
     (void)resource;

@@ -107,13 +107,14 @@ void work_release(struct work *work)
 }
 
 static void note_refusal(void *data, const struct permission_resource *resource, const char *source,
-                         int code)
+                         const char *rule, int code)
 {
     struct work *work = data;
 
     (void)code;
     work->refused = resource;
     work->refused_by = source;
+    work->refused_rule = rule;
 }
 
 static int describe(void *data, struct arena *arena, enum decision_disclosure disclosure,

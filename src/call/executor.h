@@ -84,6 +84,7 @@ struct work {
     struct decision decision;
     const struct permission_resource *refused; /* the resource that was refused; or NULL */
     const char *refused_by;
+    const char *refused_rule; /* which rule it was; or NULL */
     struct err err;
 };
 

@@ -222,6 +222,7 @@ static void refused(struct work *work)
 
     half->refused = &half->subject.resources[at < firsts ? at : at - firsts];
     half->refused_by = work->refused_by;
+    half->refused_rule = work->refused_rule;
     half->err = work->err;
     half->ops->refused(half);
 }

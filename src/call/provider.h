@@ -72,10 +72,10 @@ struct provider {
                    const struct cancel *cancel, struct question *question, struct err *err);
     /*
      * Records in the audit log that the call was refused because of this resource, what decided so,
-     * and the code.
+     * the rule or NULL, and the code.
      */
     void (*refused)(void *call, const void *session, const struct permission_resource *resource,
-                    const char *source, int code);
+                    const char *source, const char *rule, int code);
 
     /* Appends a whole CallToolResult. On an error (cancelled, no memory) there is none. */
     int (*run)(void *call, const char *decision, const struct cancel *cancel,

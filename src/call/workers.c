@@ -533,7 +533,7 @@ static void record_refusal(struct work *work)
     struct local_work *local = local_of(work);
 
     local->use.provider->refused(local->call, work->session, work->refused, work->refused_by,
-                                 work->err.code);
+                                 work->refused_rule, work->err.code);
 }
 
 static void end_session(struct executor *executor, const void *session)

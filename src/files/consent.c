@@ -341,7 +341,7 @@ static enum authority_operation operation_of(enum permission_operation operation
 }
 
 void tool_record_refusal(struct tool_call *call, const struct permission_resource *resource,
-                         const char *source, int code)
+                         const char *source, const char *rule, int code)
 {
     const struct authority_call about = {.tool = call->tool->name.ptr, .id = call->number};
     struct authority_note note = {
@@ -350,6 +350,7 @@ void tool_record_refusal(struct tool_call *call, const struct permission_resourc
         .outcome = AUTHORITY_DENIED,
         .error = code,
         .policy_source = source,
+        .policy_rule = rule,
     };
 
     (void)authority_note_call(call->box->config.files, &about, &note);

@@ -43,6 +43,6 @@ bool tool_is_on_folder(const struct tool_call *call);
  * what decided.
  */
 void tool_record_refusal(struct tool_call *call, const struct permission_resource *resource,
-                         const char *source, int code);
+                         const char *source, const char *rule, int code);
 
 #endif

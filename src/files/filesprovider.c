@@ -82,10 +82,10 @@ static int preview(void *call, struct arena *arena, enum decision_disclosure dis
 }
 
 static void refused(void *call, const void *session, const struct permission_resource *resource,
-                    const char *source, int code)
+                    const char *source, const char *rule, int code)
 {
     (void)session;
-    tool_record_refusal(call, resource, source, code);
+    tool_record_refusal(call, resource, source, rule, code);
 }
 
 static int run(void *call, const char *decision, const struct cancel *cancel,

@@ -149,9 +149,10 @@ static int refuse(const struct deciding *deciding, size_t index, enum permission
                   struct err *err)
 {
     int code = say_refusal(deciding, index, source, err);
+    const char *rule = source == PERMISSION_BY_DENY_RULE ? deciding->decisions[index].rule : NULL;
 
     deciding->subject->refused(deciding->subject->data, &deciding->subject->resources[index],
-                               permission_source_name(source), code);
+                               permission_source_name(source), rule, code);
     return code;
 }
 

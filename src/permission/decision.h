@@ -60,9 +60,12 @@ struct decision_subject {
      */
     int (*describe)(void *data, struct arena *arena, enum decision_disclosure disclosure,
                     const struct cancel *cancel, struct question *question, struct err *err);
-    /* Records the refusal in the audit log. */
+    /*
+     * Records the refusal in the audit log. The rule is in the arena, and for who reads the log;
+     * NULL: none decided.
+     */
     void (*refused)(void *data, const struct permission_resource *resource, const char *source,
-                    int code);
+                    const char *rule, int code);
     void *data;
 };
 

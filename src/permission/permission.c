@@ -573,15 +573,23 @@ const char *permission_source_name(enum permission_source source)
     return "";
 }
 
-static void set_text(struct permission_decision *decision, struct str marker, struct str text)
+static void set_text(struct str marker, struct str text, char out_text[PERMISSION_RULE_BYTES])
 {
-    size_t room = sizeof(decision->rule) - 1 - marker.len;
+    size_t room = PERMISSION_RULE_BYTES - 1 - marker.len;
 
     /* Valid text is cut between characters, other bytes anywhere. */
     text = utf8_is_valid(text) ? utf8_cut(text, room) : str_slice(text, 0, room);
-    memcpy(decision->rule, marker.ptr, marker.len);
-    memcpy(decision->rule + marker.len, text.ptr, text.len);
-    decision->rule[marker.len + text.len] = '\0';
+    memcpy(out_text, marker.ptr, marker.len);
+    memcpy(out_text + marker.len, text.ptr, text.len);
+    out_text[marker.len + text.len] = '\0';
+}
+
+void permission_write_rule(const struct rule *rule, char out_text[PERMISSION_RULE_BYTES])
+{
+    out_text[0] = '\0';
+    if (rule != NULL)
+        set_text(rule->kind == RULE_EXACT ? STR_EMPTY : rule_marker(rule->kind), rule->pattern,
+                 out_text);
 }
 
 static void decide_by(struct permission_decision *decision, enum permission_mode verdict,
@@ -589,10 +597,7 @@ static void decide_by(struct permission_decision *decision, enum permission_mode
 {
     decision->verdict = verdict;
     decision->source = source;
-    decision->rule[0] = '\0';
-    if (rule != NULL)
-        set_text(decision, rule->kind == RULE_EXACT ? STR_EMPTY : rule_marker(rule->kind),
-                 rule->pattern);
+    permission_write_rule(rule, decision->rule);
 }
 
 static void judge(const struct permission_moment *moment,
@@ -612,7 +617,7 @@ static void judge(const struct permission_moment *moment,
     dir = permission_protection(moment, &subject);
     if (dir != NULL) {
         decide_by(out_decision, PERMISSION_DENY, PERMISSION_BY_PROTECTION, NULL);
-        set_text(out_decision, STR_EMPTY, str_from(dir));
+        set_text(STR_EMPTY, str_from(dir), out_decision->rule);
         return;
     }
     denial = permission_denial(moment, &subject, moment->wall_ms);

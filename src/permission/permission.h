@@ -136,6 +136,9 @@ struct permission_decision {
 void permission_decide(struct permission *permission, const struct permission_resource *resource,
                        struct permission_decision *out_decision);
 
+/* As it is in a decision; NULL: empty. */
+void permission_write_rule(const struct rule *rule, char out_text[PERMISSION_RULE_BYTES]);
+
 /*
  * Decides about everything a call touches, at one moment: deny wins over ask, and ask over allow.
  * *out_index is the first resource that caused the verdict; out_decisions has room for `count`, or

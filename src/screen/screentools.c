@@ -455,10 +455,10 @@ static int note(const struct screen_call *call, const char *decision, struct aut
 }
 
 static void refused(void *data, const void *session, const struct permission_resource *resource,
-                    const char *source, int code)
+                    const char *source, const char *rule, int code)
 {
     struct authority_note refusal = {
-        .outcome = AUTHORITY_DENIED, .error = code, .policy_source = source};
+        .outcome = AUTHORITY_DENIED, .error = code, .policy_source = source, .policy_rule = rule};
 
     (void)session;
     (void)resource;

@@ -141,7 +141,7 @@ int record_intent(struct shell *shell, struct record_mark *mark,
 void record_outcome(struct shell *shell, struct record_mark *mark,
                     const struct shell_command *command, int error, struct starter_end end);
 void record_refusal(struct shell *shell, const struct record_mark *mark,
-                    const struct shell_command *command, int error);
+                    const struct shell_command *command, const char *rule, int error);
 
 /* ---- typed.c ---- */
 

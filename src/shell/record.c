@@ -66,9 +66,10 @@ void record_outcome(struct shell *shell, struct record_mark *mark,
 }
 
 void record_refusal(struct shell *shell, const struct record_mark *mark,
-                    const struct shell_command *command, int error)
+                    const struct shell_command *command, const char *rule, int error)
 {
-    struct authority_note refusal = {.outcome = AUTHORITY_DENIED, .error = error};
+    struct authority_note refusal = {
+        .outcome = AUTHORITY_DENIED, .error = error, .policy_rule = rule};
 
     (void)note(shell, mark, command, &refusal);
 }

@@ -394,7 +394,8 @@ struct shell_words shell_words(const struct shell *shell, const struct catalog_t
                                 .detail = is_said ? STR_EMPTY : text};
 }
 
-void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error)
+void shell_refuse(struct shell_call *call, const void *session, const char *decision,
+                  const char *rule, int error)
 {
     const struct shell_command *command = command_of(call, session);
     struct record_mark mark;
@@ -402,7 +403,7 @@ void shell_refuse(struct shell_call *call, const void *session, const char *deci
     call->events = (struct shell_events){.decision = decision};
     mark = record_mark_of(call);
     if (command != NULL)
-        record_refusal(call->shell, &mark, command, error);
+        record_refusal(call->shell, &mark, command, rule, error);
 }
 
 /* ---- ends of calls ---- */

@@ -133,7 +133,8 @@ uint64_t shell_run(struct shell_call *call, const struct shell_events *events);
 void shell_cancel(struct shell *shell, uint64_t id);
 
 /* Records that it was denied, what decided so, and the code. */
-void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error);
+void shell_refuse(struct shell_call *call, const void *session, const char *decision,
+                  const char *rule, int error);
 /* Frees a call without running it. On any thread, even after the shell was freed. */
 void shell_drop(struct shell_call *call);
 

@@ -73,10 +73,10 @@ static int preview(void *data, struct arena *arena, enum decision_disclosure dis
 }
 
 static void refused(void *call, const void *session, const struct permission_resource *resource,
-                    const char *source, int code)
+                    const char *source, const char *rule, int code)
 {
     (void)resource;
-    shell_refuse(call, session, source, code);
+    shell_refuse(call, session, source, rule, code);
 }
 
 static void on_progress(void *data, uint64_t bytes, struct str last_line)

@@ -403,11 +403,11 @@ static int note(const struct tool_call *call, const char *decision, struct autho
 }
 
 static void refused(void *data, const void *session, const struct permission_resource *resource,
-                    const char *source, int code)
+                    const char *source, const char *rule, int code)
 {
     struct tool_call *call = data;
     struct authority_note refusal = {
-        .outcome = AUTHORITY_DENIED, .error = code, .policy_source = source};
+        .outcome = AUTHORITY_DENIED, .error = code, .policy_source = source, .policy_rule = rule};
 
     (void)resource;
     call->conversation = conversation_of(call, session);

@@ -107,7 +107,8 @@ class ForPeople(Audit):
 
     def test_a_row_says_who_what_and_why(self):
         self.put(record(1, "denied", "read", "vault/key", tool="file_read",
-                        error="denied_by_policy", category="policy", policySource="deny-rule"),
+                        error="denied_by_policy", category="policy", policySource="deny-rule",
+                        policyRule="glob:/srv/**/k\033y"),
                  record(2, operation="move", name="a", destinationPath="b c", tool="file_move",
                         decision="user", policySource="default"),
                  record(3, operation="execute", name="make all", destinationPath="src", tool="shell",
@@ -115,10 +116,29 @@ class ForPeople(Audit):
         out = self.run_it("-v")[1].splitlines()
         self.assertEqual(out[0].split(), [
             "2026-03-01", "12:00:01", "file_read", "read", "denied", "-", "deny-rule", "vault/key",
-            "(denied_by_policy)"])
+            "(rule:", "glob:/srv/**/k\\x1by)", "(denied_by_policy)"])
         self.assertTrue(out[1].endswith("a -> b c"), out[1])
         self.assertEqual(out[1].split()[2:7], ["file_move", "move", "success", "user", "default"])
         self.assertTrue(out[2].endswith("make all  in src"), out[2])
+
+    def test_a_refusal_names_its_rule_only_here(self):
+        (self.root / "vault").mkdir()
+        for name in ("vault/key", "a.pem"):
+            (self.root / name).write_text("secret")
+        settings = self.state / ".n8n-gateway/settings.json"
+        settings.parent.mkdir(mode=0o700)
+        settings.touch(mode=0o600)
+        settings.write_text(json.dumps({"resourcePermissions": {"filesystemRead": {
+            "allow": [], "deny": ["glob:**/va?lt/k*"]}}}))
+        server = self.start("--deny", "*.p[e]m")
+        told = [server.bad("read_file", filePath=name) for name in ("vault/key", "a.pem")]
+        server.end()
+        self.assertFalse(any(text in repr(told) for text in ("va?lt", "p[e]m")), told)
+        found = [(record["relativePath"], record["policySource"], record["policyRule"])
+                 for record in self.objects("--outcome", "denied") if "policyRule" in record]
+        self.assertEqual(found, [("vault/key", "deny-rule", "glob:**/va?lt/k*"), ("a.pem", "grant", "*.p[e]m")])
+        shown = self.run_it("--verbose", "--outcome", "denied")[1]
+        self.assertIn("(rule: *.p[e]m)", shown)
 
     def test_what_is_done_for_itself_is_left_out(self):
         core = {"subject": {"type": "core", "id": "settings"}}

@@ -27,9 +27,10 @@ _Static_assert((2 * PATH_MAX + AUDIT_KEPT_NAME_BYTES) * PLAIN_ESCAPE +
                    AUDIT_MAX_RECORD_BYTES,
                "the longest record fits");
 
-/* Only the end of a call has details, and it keeps little of its names. */
+/* Only the end of a call has details, and only a refusal a rule: both keep little of their names.
+ */
 _Static_assert((3 * AUDIT_KEPT_NAME_BYTES) * PLAIN_ESCAPE +
-                       TEXTS * (AUDIT_TEXT_BYTES * LONGEST_ESCAPE + 3) +
+                       (TEXTS + 1) * (AUDIT_TEXT_BYTES * LONGEST_ESCAPE + 3) +
                        (MAX_REASON_BYTES + MAX_CLIENT_BYTES) * LONGEST_ESCAPE + FIXED_BYTES +
                        AUDIT_MAX_DETAILS_BYTES <=
                    AUDIT_MAX_RECORD_BYTES,
@@ -345,6 +346,8 @@ static void put_circumstances(struct json_writer *writer, const struct authority
 {
     assert(event->wrapper_count <= AUTHORITY_MAX_HOOKS);
     put_optional(writer, KEY("policySource"), event->policy_source, AUDIT_TEXT_BYTES, is_cut);
+    if (event->outcome == AUTHORITY_DENIED)
+        put_optional(writer, KEY("policyRule"), event->policy_rule, AUDIT_TEXT_BYTES, is_cut);
     if (event->wrapper_count > 0) {
         json_made_key(writer, KEY("wrapperIds"));
         json_begin_array(writer);

@@ -179,6 +179,23 @@ bool glob_set_matches(const struct glob_set *set, struct str name)
     return rules_match(&set->rules, name);
 }
 
+const char *glob_set_find(const struct glob_set *set, struct str name)
+{
+    if (set->rules.is_all)
+        return set->rules.all_pattern;
+    for (const struct glob_path *path = set->rules.paths; path != NULL; path = path->next)
+        if (path_matches(path, name))
+            return path->pattern;
+    while (name.len > 0) {
+        struct str part = path_take(&name);
+
+        for (const struct glob_anywhere *a = set->rules.anywhere; a != NULL; a = a->next)
+            if (component_matches(&a->component, part))
+                return a->pattern;
+    }
+    return NULL;
+}
+
 bool glob_set_may_match_below(const struct glob_set *set, struct str directory)
 {
     return rules_may_match_below(&set->rules, directory);

@@ -83,6 +83,8 @@ int glob_set_compile(struct arena *arena, const char *const *patterns,
                      const struct glob_set **out_set, struct err *err);
 bool glob_set_is_empty(const struct glob_set *set);
 bool glob_set_matches(const struct glob_set *set, struct str name);
+/* One of the patterns that match, as given; NULL: none does. */
+const char *glob_set_find(const struct glob_set *set, struct str name);
 bool glob_set_may_match_below(const struct glob_set *set, struct str directory);
 
 #endif

@@ -22,6 +22,7 @@ struct compiler {
     struct str pattern;
     struct glob_rules *rules;
     struct err *err;
+    const char *kept; /* the pattern, as long as the rules live; NULL: nobody asks for it */
 };
 
 /* The present choice of each brace, in the order in which an alternative meets them. */
@@ -317,7 +318,7 @@ static int add_anywhere(const struct compiler *compiler, const struct glob_compo
 
     if (anywhere == NULL)
         return err_set_plain(compiler->err, ERR_NO_MEMORY);
-    *anywhere = (struct glob_anywhere){compiler->rules->anywhere, *component};
+    *anywhere = (struct glob_anywhere){compiler->rules->anywhere, compiler->kept, *component};
     compiler->rules->anywhere = anywhere;
     return 0;
 }
@@ -364,12 +365,14 @@ static int compile_alternative(const struct compiler *compiler, struct str text)
         path->count--;
     if (path->count == 0) {
         rules->is_all = true;
+        rules->all_pattern = compiler->kept;
         return 0;
     }
     if (is_anywhere)
         return add_anywhere(compiler, &path->components[0]);
     if (path->count == 2 && path->components[0].kind == GLOB_DEEP)
         return add_anywhere(compiler, &path->components[1]);
+    path->pattern = compiler->kept;
     path->next = rules->paths;
     rules->paths = path;
     return 0;
@@ -454,7 +457,7 @@ int glob_each_below(struct arena *arena, struct str folder, struct str pattern,
 {
     const struct below below = {folder, visit, data};
 
-    return each_alternative(&(struct compiler){arena, pattern, NULL, err}, &below);
+    return each_alternative(&(struct compiler){arena, pattern, NULL, err, NULL}, &below);
 }
 
 int glob_compile(struct arena *arena, struct str pattern, const struct glob **out_glob,
@@ -466,7 +469,7 @@ int glob_compile(struct arena *arena, struct str pattern, const struct glob **ou
     if (glob == NULL)
         return err_set_plain(err, ERR_NO_MEMORY);
     *glob = (struct glob){.rules = {.pattern_count = 0}};
-    r = compile_pattern(&(struct compiler){arena, pattern, &glob->rules, err});
+    r = compile_pattern(&(struct compiler){arena, pattern, &glob->rules, err, NULL});
     if (r < 0)
         return r;
     *out_glob = glob;
@@ -482,12 +485,17 @@ int glob_set_compile(struct arena *arena, const char *const *patterns,
         return err_set_plain(err, ERR_NO_MEMORY);
     *set = (struct glob_set){.rules = {.pattern_count = 0}};
     for (size_t i = 0; patterns != NULL && patterns[i] != NULL; i++) {
+        struct str pattern = str_from(patterns[i]);
+        const char *kept;
         int r;
 
         if (i == GLOB_SET_MAX_PATTERNS)
             return err_set(err, ERR_INVALID_ARGUMENT, "more than %d glob patterns",
                            GLOB_SET_MAX_PATTERNS);
-        r = compile_pattern(&(struct compiler){arena, str_from(patterns[i]), &set->rules, err});
+        kept = arena_copy(arena, pattern);
+        if (kept == NULL)
+            return err_set_plain(err, ERR_NO_MEMORY);
+        r = compile_pattern(&(struct compiler){arena, pattern, &set->rules, err, kept});
         if (r < 0)
             return r;
     }

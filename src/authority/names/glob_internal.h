@@ -42,12 +42,14 @@ struct glob_component {
 /* A component that may be in any directory, the form of most patterns. */
 struct glob_anywhere {
     const struct glob_anywhere *next;
+    const char *pattern; /* of a set: as given */
     struct glob_component component;
 };
 
 /* From the root, component by component. */
 struct glob_path {
     const struct glob_path *next;
+    const char *pattern; /* of a set: as given */
     size_t count;
     struct glob_component components[];
 };
@@ -56,7 +58,8 @@ struct glob_rules {
     const struct glob_anywhere *anywhere;
     const struct glob_path *paths;
     size_t pattern_count;
-    bool is_all; /* one of the patterns was `**` */
+    bool is_all;             /* one of the patterns was `**` */
+    const char *all_pattern; /* of a set: which one */
 };
 
 struct glob {

@@ -52,6 +52,14 @@ static int refuse(struct operation *op, int code, const char *source, const char
     return code;
 }
 
+/* What denies the name, for the log. */
+static void note_refuser(struct operation *op, const struct authority_scope *scope, struct str name,
+                         enum scope_use use)
+{
+    op->event.policy_source = scope_refuser(scope, name, use, op->rule);
+    op->event.policy_rule = op->rule[0] != '\0' ? op->rule : NULL;
+}
+
 /* ---- deciding ---- */
 
 /* Turns an opinion into yes or no; asks the user if needed. */
@@ -235,13 +243,14 @@ __attribute__((noinline)) static int refuse_name(struct operation *op, const str
                                                  enum scope_use use)
 {
     struct path_name plain;
-    const char *source = path_normalise(path_view(name), NULL, false, &plain) == 0
-                             ? scope_refuser(op->scope, path_view(&plain), use)
-                             : "grant";
 
-    return refuse(op, ERR_DENIED_BY_POLICY, source,
-                  strcmp(source, "deny-rule") == 0 ? "the path is denied by a rule of the user"
-                                                   : "the path is denied");
+    op->event.policy_source = "grant";
+    if (path_normalise(path_view(name), NULL, false, &plain) == 0)
+        note_refuser(op, op->scope, path_view(&plain), use);
+    return refuse(op, ERR_DENIED_BY_POLICY, op->event.policy_source,
+                  strcmp(op->event.policy_source, "deny-rule") == 0
+                      ? "the path is denied by a rule of the user"
+                      : "the path is denied");
 }
 
 /* Normalises the name, and checks it against the scope's globs. */
@@ -273,7 +282,7 @@ static bool admits_resolved(struct operation *op, struct str resolved, bool is_f
     if (is_for_directory ? scope_admits_directory(op->scope, resolved, use)
                          : scope_admits(op->scope, resolved, use))
         return true;
-    op->event.policy_source = scope_refuser(op->scope, resolved, use);
+    note_refuser(op, op->scope, resolved, use);
     return false;
 }
 
@@ -320,7 +329,7 @@ int operation_check_change(struct operation *op, const struct authority_scope *s
 {
     if (scope_admits(scope, name, SCOPE_CHANGE))
         return 0;
-    op->event.policy_source = scope_refuser(scope, name, SCOPE_CHANGE);
+    note_refuser(op, scope, name, SCOPE_CHANGE);
     return ERR_DENIED_BY_POLICY;
 }
 
@@ -402,6 +411,7 @@ static void prepare(struct operation *op, struct authority *authority,
     op->event.change = AUTHORITY_CREATED;
     op->event.call = call_current;
     op->event.policy_source = "default";
+    op->event.policy_rule = NULL;
     op->event.wrapper_count = 0;
 }
 

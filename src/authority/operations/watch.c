@@ -45,6 +45,7 @@ static int keep_event(struct authority_watch *watch, const struct authority_even
     watch->event.outcome = AUTHORITY_NOTICED;
     watch->event.error = 0;
     watch->event.call = NULL; /* which is over by then */
+    watch->event.policy_rule = NULL;
     is_kept = event->policy_source == NULL || copy_text(&watch->arena, &watch->event.policy_source);
     for (size_t i = 0; is_kept && i < event->wrapper_count; i++)
         is_kept = copy_text(&watch->arena, &watch->event.wrapper_ids[i]);

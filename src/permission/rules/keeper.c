@@ -377,11 +377,14 @@ static bool filter_is_active(void *data)
     return atomic_load_explicit(&keeper->denies_paths, memory_order_relaxed);
 }
 
+/* *out_rule is the one that denies it, as long as the book lives; NULL: the name has no form. */
 static bool book_denies(const struct rulebook *book, struct str root, struct str name, bool changes,
-                        int64_t now_ms)
+                        int64_t now_ms, const struct rule **out_rule)
 {
+    static const enum catalog_group groups[] = {CATALOG_FILESYSTEM_READ, CATALOG_FILESYSTEM_WRITE};
     char path[2 * PATH_MAX];
     struct str whole = {path, root.len};
+    bool denies = false;
 
     memcpy(path, root.ptr, root.len);
     if (name.len > 0) {
@@ -389,8 +392,12 @@ static bool book_denies(const struct rulebook *book, struct str root, struct str
         memcpy(path + whole.len, name.ptr, name.len);
         whole.len += name.len;
     }
-    return rulebook_denies_path(book, CATALOG_FILESYSTEM_READ, whole, now_ms) ||
-           (changes && rulebook_denies_path(book, CATALOG_FILESYSTEM_WRITE, whole, now_ms));
+    for (size_t i = 0; i < (changes ? array_size(groups) : 1) && !denies; i++) {
+        denies = rulebook_denies_path(book, groups[i], whole, now_ms);
+        if (denies && out_rule != NULL)
+            *out_rule = rulebook_find(book, RULE_DENY, groups[i], whole, STR_EMPTY, now_ms);
+    }
+    return denies;
 }
 
 static bool filter_denies(void *data, struct str name, bool changes)
@@ -408,9 +415,26 @@ static bool filter_denies(void *data, struct str name, bool changes)
         keeper_follow_links(keeper);
     book = permission_book(keeper->permission);
     for (size_t i = 0; i < filtered->root_count && !denies; i++)
-        denies = book_denies(book, filtered->root_paths[i], name, changes, now_ms);
+        denies = book_denies(book, filtered->root_paths[i], name, changes, now_ms, NULL);
     rulebook_unref(book);
     return denies;
+}
+
+_Static_assert((int)PERMISSION_RULE_BYTES == (int)AUTHORITY_RULE_BYTES, "a rule fits the record");
+
+/* Right after filter_denies(), by the rules of then or of now. */
+static void filter_tell(void *data, struct str name, bool changes,
+                        char out_rule[AUTHORITY_RULE_BYTES])
+{
+    const struct filtered *filtered = data;
+    int64_t now_ms = clock_wall_ms(filtered->keeper->clock);
+    struct rulebook *book = permission_book(filtered->keeper->permission);
+    const struct rule *rule = NULL;
+
+    for (size_t i = 0; i < filtered->root_count && rule == NULL && name.len < PATH_MAX; i++)
+        (void)book_denies(book, filtered->root_paths[i], name, changes, now_ms, &rule);
+    permission_write_rule(rule, out_rule);
+    rulebook_unref(book);
 }
 
 /* In the form of rules, without a trailing slash: names follow after one. */
@@ -446,6 +470,7 @@ int keeper_filter(struct keeper *keeper, const char *root_path, const char *give
     *out_filter =
         (struct authority_filter){.is_active = filter_is_active,
                                   .denies = filter_denies,
+                                  .tell = filter_tell,
                                   .policy_id = permission_source_name(PERMISSION_BY_DENY_RULE),
                                   .data = filtered};
     return 0;

@@ -130,9 +130,15 @@ static void put_hooks(struct output *output, const struct json_value *record)
 static void put_remarks(struct output *output, const struct json_value *record)
 {
     struct str error = text_of(record, STR("error"));
+    struct str rule = text_of(record, STR("policyRule"));
     int64_t number;
 
     put_hooks(output, record);
+    if (rule.len > 0) {
+        output_str(output, STR("  (rule: "));
+        output_shown(output, rule, PRINTABLE_LINE);
+        output_str(output, STR(")"));
+    }
     if (error.len > 0) {
         output_str(output, STR("  ("));
         output_shown(output, error, PRINTABLE_LINE);

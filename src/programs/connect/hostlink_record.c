@@ -97,6 +97,7 @@ void hostlink_note_refusal(struct work *data)
         .outcome = AUTHORITY_DENIED,
         .error = data->err.code,
         .policy_source = data->refused_by,
+        .policy_rule = data->refused_rule,
     };
 
     for (size_t i = 0; i < work->touched_count; i++) {

@@ -48,6 +48,7 @@ static void a_record_has_all_its_fields(void **state)
     event.destination = STR("b \"c\"");
     event.error = ERR_DENIED_BY_POLICY;
     event.policy_source = "house-rules";
+    event.policy_rule = "**/*.pem";
     event.wrapper_ids[0] = "guard";
     event.wrapper_ids[1] = "second";
     event.wrapper_count = 2;
@@ -62,7 +63,8 @@ static void a_record_has_all_its_fields(void **state)
                "\"operation\":\"move\","
                "\"relativePath\":\"notes/today.md\",\"destinationPath\":\"b \\\"c\\\"\","
                "\"outcome\":\"denied\",\"error\":\"denied_by_policy\",\"category\":\"policy\","
-               "\"policySource\":\"house-rules\",\"wrapperIds\":[\"guard\",\"second\"],"
+               "\"policySource\":\"house-rules\",\"policyRule\":\"**/"
+               "*.pem\",\"wrapperIds\":[\"guard\",\"second\"],"
                "\"reason\":\"tidy\\nup\"}");
     parse(buf_view(&line));
 }

@@ -36,6 +36,12 @@ static bool denies(void *data, struct str name, bool changes)
     return (changes || !rules->only_changes) && path_is_within(name, rules->name);
 }
 
+static void tell(void *data, struct str name, bool changes, char out_rule[AUTHORITY_RULE_BYTES])
+{
+    (void)data;
+    snprintf(out_rule, AUTHORITY_RULE_BYTES, "%s:%.*s", changes ? "change" : "look", STR_ARG(name));
+}
+
 static struct authority_scope *open_filtered(struct world *world, struct rules *rules,
                                              enum authority_symlinks symlinks)
 {
@@ -43,6 +49,7 @@ static struct authority_scope *open_filtered(struct world *world, struct rules *
                               &(struct authority_limits){.symlinks = symlinks,
                                                          .filter = {.is_active = is_active,
                                                                     .denies = denies,
+                                                                    .tell = tell,
                                                                     .data = rules,
                                                                     .policy_id = "deny-rule"}});
 }
@@ -326,10 +333,12 @@ static int note_source(void *data, const struct authority_event *event)
 {
     if (event->outcome != AUTHORITY_INTENT)
         buf_printf(data, "%s ", event->policy_source);
+    if (event->policy_rule != NULL)
+        buf_printf(data, "(%s) ", event->policy_rule);
     return 0;
 }
 
-static void the_record_says_that_it_was_a_rule(void **state)
+static void the_record_says_which_rule_it_was(void **state)
 {
     struct world *world = *state;
     struct rules rules = {.is_active = true, .name = STR("vault/key")};
@@ -352,13 +361,54 @@ static void the_record_says_that_it_was_a_rule(void **state)
                    ERR_DENIED_BY_POLICY);
     assert_refused(world, authority_move(scope, STR("vault"), STR("v"), NULL, &world->err),
                    ERR_DENIED_BY_POLICY);
-    assert_str(buf_view(&out), "deny-rule deny-rule deny-rule deny-rule deny-rule ");
+    assert_str(buf_view(&out), "deny-rule (look:vault/key) deny-rule (look:vault/key) "
+                               "deny-rule (look:vault/key) deny-rule (change:vault/key) "
+                               "deny-rule (change:vault/key) ");
     /* What is nobody's is no rule of the user's. */
     buf_clear(&out);
     assert_refused(world,
                    authority_read_bytes(scope, STR(".gatehouse-x"), NULL, &content, &world->err),
                    ERR_DENIED_BY_POLICY);
     assert_str(buf_view(&out), "grant ");
+    authority_scope_free(scope);
+}
+
+static void the_record_says_which_glob_it_was(void **state)
+{
+    static const char *const globs[] = {"**/*.pem", "vault/{key,lock}", NULL};
+    static const char *const all[] = {"**", NULL};
+    struct world *world = *state;
+    struct authority_limits limits = {.denied_globs = globs};
+    cleanup_buf struct buf out = BUF_INIT(1000);
+    cleanup_buf struct buf content = BUF_INIT(1000);
+    struct authority_scope *scope;
+
+    make_names(world);
+    assert_int_equal(authority_add_listener(world->authority, note_source, &out), 0);
+    for (int is_all = 0; is_all < 2; is_all++) {
+        scope = world_open_limited(world, &limits);
+        buf_clear(&out);
+        assert_refused(world,
+                       authority_read_bytes(scope, STR("vault/key"), NULL, &content, &world->err),
+                       ERR_DENIED_BY_POLICY);
+        assert_refused(world,
+                       authority_write_bytes(scope, STR("a/b.pem"), STR("x"), NULL, &world->err),
+                       ERR_DENIED_BY_POLICY);
+        if (is_all)
+            assert_str(buf_view(&out), "grant (**) grant (**) ");
+        else
+            assert_str(buf_view(&out), "grant (vault/{key,lock}) grant (**/*.pem) ");
+        /* The agent does not hear it. */
+        assert_null(strstr(world->err.message, "pem"));
+        authority_scope_free(scope);
+        limits.denied_globs = all;
+    }
+    /* What succeeds is nobody's rule. */
+    limits.denied_globs = globs;
+    scope = world_open_limited(world, &limits);
+    buf_clear(&out);
+    assert_int_equal(authority_read_bytes(scope, STR("notes"), NULL, &content, &world->err), 0);
+    assert_true(str_find(buf_view(&out), STR("(")) == SIZE_MAX);
     authority_scope_free(scope);
 }
 
@@ -369,4 +419,5 @@ TEST_MAIN(EVERYWHERE(every_operation_follows_the_rules_of_the_moment),
           EVERYWHERE(a_rule_that_comes_meanwhile_holds_for_the_rest_of_a_search),
           ON_DISK(a_watch_hides_what_was_denied_since),
           EVERYWHERE(rules_may_change_in_another_thread),
-          EVERYWHERE(the_record_says_that_it_was_a_rule))
+          EVERYWHERE(the_record_says_which_rule_it_was),
+          EVERYWHERE(the_record_says_which_glob_it_was))

@@ -131,12 +131,13 @@ static int counting_preview(void *call, struct arena *arena, enum decision_discl
 
 static void counting_refused(void *data, const void *session,
                              const struct permission_resource *resource, const char *source,
-                             int code)
+                             const char *rule, int code)
 {
     const struct counting_call *call = data;
 
     (void)session;
     (void)source;
+    (void)rule;
     (void)code;
     assert_ptr_equal(resource, &call->resource);
     atomic_fetch_add(&call->counting->refused, 1);

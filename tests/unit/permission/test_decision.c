@@ -30,6 +30,7 @@ struct scene {
     /* What was told to the record. */
     size_t refusals;
     const char *refused_source;
+    const char *refused_rule;
     int refused_code;
     struct str refused_name;
     /* What the describer was told, and says. */
@@ -39,12 +40,13 @@ struct scene {
 };
 
 static void note_refusal(void *data, const struct permission_resource *resource, const char *source,
-                         int code)
+                         const char *rule, int code)
 {
     struct scene *scene = data;
 
     scene->refusals++;
     scene->refused_source = source;
+    scene->refused_rule = rule;
     scene->refused_code = code;
     scene->refused_name = resource->given;
 }
@@ -280,6 +282,9 @@ static void check_row(const struct row *row)
     check(row, scene.described == outcome.asks, "described though nobody is asked, or not");
     check(row, scene.refusals == is_refused, "a refusal is recorded once, and nothing else is");
     check(row, !is_refused || scene.refused_code == outcome.code, "another code is recorded");
+    check(row,
+          !is_refused || (scene.refused_rule != NULL) == (strcmp(outcome.source, "deny-rule") == 0),
+          "the record names the rule that decided, and no other");
     check(row, is_refused == (scene.err.message[0] != '\0'), "words for a refusal");
     source = source_of(&scene, r);
     check(row, outcome.asks || strcmp(source, outcome.source) == 0, "by something else");

@@ -184,6 +184,7 @@ static void who_waited_in_vain_does_not_wait_for_each_rule(void **state)
 static void the_filter_speaks_of_names_below_the_root(void **state)
 {
     struct world *world = *state;
+    char rule[AUTHORITY_RULE_BYTES];
     struct authority_filter filter;
 
     begin(world, PERMISSION_ALLOW, true);
@@ -196,6 +197,10 @@ static void the_filter_speaks_of_names_below_the_root(void **state)
     assert_false(filter.denies(filter.data, STR("sub/a"), false));
     assert_false(filter.denies(filter.data, STR("sub/ab"), true));
     assert_false(filter.denies(filter.data, STR("sub"), true));
+    filter.tell(filter.data, STR("sub/a/b"), true, rule);
+    assert_string_equal(rule, "/r/sub/a");
+    filter.tell(filter.data, STR("sub/ab"), true, rule);
+    assert_string_equal(rule, "");
     assert_int_equal(keeper_filter(world->keeper, "/", NULL, &filter), 0);
     assert_true(filter.denies(filter.data, STR("r/sub/a"), true));
 }

@@ -464,12 +464,12 @@ static void a_refusal_stands_in_the_record(void **state)
     struct shell_call *call =
         prepare(bench, "shell_execute", "{\"command\":\"rm -r .\",\"cwd\":\"src\"}");
 
-    shell_refuse(call, bench, "deny-rule", ERR_DENIED_BY_POLICY);
+    shell_refuse(call, bench, "deny-rule", "prefix:rm", ERR_DENIED_BY_POLICY);
     shell_drop(call);
     assert_recorded(bench, "shell_execute denied 'rm -r .' in 'src' denied_by_policy by "
                            "deny-rule: a test\n");
     call = prepare(bench, "shell_list", "{}");
-    shell_refuse(call, bench, "mode", ERR_DENIED_BY_POLICY);
+    shell_refuse(call, bench, "mode", NULL, ERR_DENIED_BY_POLICY);
     shell_drop(call);
     assert_recorded(bench, "");
 }

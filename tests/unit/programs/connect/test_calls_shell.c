@@ -65,11 +65,13 @@ uint64_t shell_run(struct shell_call *call, const struct shell_events *events)
     return 1;
 }
 
-void shell_refuse(struct shell_call *call, const void *session, const char *decision, int error)
+void shell_refuse(struct shell_call *call, const void *session, const char *decision,
+                  const char *rule, int error)
 {
     (void)call;
     (void)session;
     (void)decision;
+    (void)rule;
     (void)error;
 }
 
