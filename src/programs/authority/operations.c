@@ -257,11 +257,20 @@ static int append(struct served_request *request, struct authority_scope *scope,
 
 /* ---- directories ---- */
 
+struct listing {
+    struct served_request *request;
+    uint64_t count;
+    uint64_t max; /* 0: none */
+};
+
 static int put_entry(void *data, const struct authority_entry *entry)
 {
-    const struct served_request *request = data;
-    struct json_writer *w = request->result;
+    struct listing *listing = data;
+    struct json_writer *w = listing->request->result;
 
+    if (listing->max > 0 && listing->count == listing->max)
+        return ERR_TOO_LARGE;
+    listing->count++;
     json_begin_object(w);
     service_put_name(w, STR("name"), STR("nameHex"), entry->name);
     put_type(w, entry->type);
@@ -273,27 +282,27 @@ static int put_entry(void *data, const struct authority_entry *entry)
 
 static int list(struct served_request *request, struct authority_scope *scope, struct err *err)
 {
-    struct authority_list_options options = {.with_stat = is_on(request, "stat"),
-                                             .cancel = &request->cancel};
+    const struct authority_list_options options = {.with_stat = is_on(request, "stat"),
+                                                   .cancel = &request->cancel};
     struct authority_walk_options walk = {
         .with_stat = options.with_stat, .is_sorted = true, .cancel = &request->cancel};
+    struct listing listing = {.request = request};
     uint64_t depth = 0;
     struct str name;
     int r = take_name(request, "name", false, &name, err);
 
     if (r == 0)
-        r = take_number(request, "maxEntries", &options.max_entries, err);
+        r = take_number(request, "maxEntries", &listing.max, err);
     if (r == 0)
         r = take_number(request, "maxDepth", &depth, err);
     if (r < 0)
         return r;
-    walk.max_entries = options.max_entries;
     walk.max_depth = depth > AUTHORITY_MAX_DEPTH ? AUTHORITY_MAX_DEPTH : (unsigned)depth;
     json_key(request->result, STR("entries"));
     json_begin_array(request->result);
     r = is_on(request, "recursive")
-            ? authority_walk(scope, name, &walk, put_entry, request, err)
-            : authority_list(scope, name, &options, put_entry, request, err);
+            ? authority_walk(scope, name, &walk, put_entry, &listing, err)
+            : authority_list(scope, name, &options, put_entry, &listing, err);
     json_end_array(request->result);
     return r;
 }

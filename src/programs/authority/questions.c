@@ -222,8 +222,7 @@ static int tell(void *data, const struct authority_event *event)
 {
     cleanup_buf struct buf json = BUF_INIT(EVENT_BYTES);
 
-    /* Changes in watched directories go to whoever watches them. */
-    if (event->outcome != AUTHORITY_NOTICED && audit_format(event, &json) == 0)
+    if (audit_format(event, &json) == 0)
         service_send(data, 0, WIRE_EVENT, buf_view(&json), STR_EMPTY);
     return 0;
 }

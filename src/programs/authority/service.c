@@ -19,8 +19,9 @@ enum {
     STACK_BYTES = 512 << 10,
     REQUEST_ARENA_BYTES = 64 << 20,
     WAITING_BYTES = 512 << 20, /* of all requests together */
-    FLUSH_MS = 1000,
-    END_MS = 10000, /* for what runs when the host is gone */
+    TICK_MS = 1000,            /* until the audit log is flushed, and the ends of grants are told */
+    OWN_FDS = 2,               /* the input, and the pipe that wakes */
+    END_MS = 10000,            /* for what runs when the host is gone */
     ERROR_BYTES = 4 << 10,
     ONE_WRITE_BYTES = 16 << 10,
 };
@@ -109,7 +110,8 @@ static void run_request(struct served_request *request)
     struct authority_service *service = request->service;
     struct json_writer w;
     struct err err = ERR_INIT;
-    int r = cancel_check(&request->cancel);
+    /* The first half of a release is done. */
+    int r = str_eq(request->op, STR("release")) ? 0 : cancel_check(&request->cancel);
 
     json_writer_init(&w, &json);
     json_begin_object(&w);
@@ -342,8 +344,8 @@ static int on_frame(void *data, const struct ipc_frame *frame, struct err *err)
 struct reading {
     struct authority_service *service;
     struct frames_decoder decoder;
-    struct pollfd fds[2 + MAX_WATCHES];
-    uint32_t ids[2 + MAX_WATCHES]; /* of watches */
+    struct pollfd fds[OWN_FDS + MAX_WATCHES];
+    uint32_t ids[OWN_FDS + MAX_WATCHES]; /* of watches */
     char room[READ_BYTES];
 };
 
@@ -357,7 +359,7 @@ void service_wake(struct authority_service *service)
 static nfds_t list_fds(struct reading *reading)
 {
     struct authority_service *service = reading->service;
-    nfds_t count = 2;
+    nfds_t count = OWN_FDS;
 
     reading->fds[0] = (struct pollfd){.fd = service->config.in_fd, .events = POLLIN};
     reading->fds[1] = (struct pollfd){.fd = service->wake[0], .events = POLLIN};
@@ -385,28 +387,47 @@ static bool read_input(struct reading *reading, struct err *err)
            0;
 }
 
+/* A grant's end is no event of its directory, so watches are also read from time to time. */
+static void look_at_watches(struct reading *reading, nfds_t count, bool is_time)
+{
+    for (nfds_t i = OWN_FDS; i < count; i++)
+        if (is_time || reading->fds[i].revents != 0)
+            watches_read(reading->service, reading->ids[i]);
+}
+
 static void read_until_end(struct reading *reading, struct err *err)
 {
     struct authority_service *service = reading->service;
+    int64_t tick_ms = 0; /* when something is due at the latest; 0: nothing is */
     bool goes_on = true;
 
     while (goes_on) {
         nfds_t count = list_fds(reading);
-        int ready;
+        int64_t left_ms = tick_ms - monitor_now_ms();
+        bool is_time;
 
         monitor_leave(&service->monitor);
-        ready = poll(reading->fds, count, service->config.flush != NULL ? FLUSH_MS : -1);
-        if (ready == 0 && service->config.flush != NULL)
+        if (tick_ms == 0)
+            left_ms = -1;
+        else if (left_ms < 0)
+            left_ms = 0;
+        if (poll(reading->fds, count, (int)left_ms) < 0)
+            count = 0; /* interrupted: it is unknown what there is */
+        is_time = tick_ms != 0 && monitor_now_ms() >= tick_ms;
+        if (is_time)
             service->config.flush(service->config.data);
-        for (nfds_t i = 2; i < count && ready > 0; i++)
-            if (reading->fds[i].revents != 0)
-                watches_read(service, reading->ids[i]);
-        while (ready > 0 && reading->fds[1].revents != 0 &&
+        look_at_watches(reading, count, is_time);
+        while (count > 0 && reading->fds[1].revents != 0 &&
                read(service->wake[0], reading->room, sizeof(reading->room)) > 0)
             ;
         monitor_enter(&service->monitor);
-        if (ready > 0 && reading->fds[0].revents != 0)
+        if (count > 0 && reading->fds[0].revents != 0)
             goes_on = read_input(reading, err);
+        if (is_time || tick_ms == 0)
+            tick_ms =
+                !list_is_empty(&service->watches) || (count > 0 && reading->fds[0].revents != 0)
+                    ? monitor_now_ms() + TICK_MS
+                    : 0;
     }
 }
 

@@ -23,7 +23,7 @@ struct authority_service_config {
     size_t directory_count;
     int in_fd;
     int out_fd;
-    void (*flush)(void *data); /* of the audit log, from time to time; or NULL */
+    void (*flush)(void *data); /* of the audit log, a second after something was done */
     void *data;
 };
 
