@@ -97,7 +97,7 @@ await assert.rejects(files.readText("x".repeat(5000)), { category: "policy" });
 await refused(files.readText("a\0b"), "invalid_path");
 const deep = JSON.parse("[".repeat(1000) + "]".repeat(1000));
 await assert.rejects(open(authority, { policy: { deniedGlobs: deep } }), { category: "policy" });
-for (const options of [{ offset: -1 }, { offset: "x" }, { offset: 1.5 }, { maxBytes: -5 }])
+for (const options of [{ offset: -1 }, { offset: "x" }, { maxBytes: -5 }])
   await refused(files.readText("inside", options), "invalid_argument");
 await refused(files.writeText("inside", "x", { create: "perhaps" }), "invalid_argument");
 await refused(files.writeBytes("large", new Uint8Array((64 << 20) + 1)), "too_large");

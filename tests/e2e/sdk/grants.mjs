@@ -17,7 +17,7 @@ const policy = {
 const authority = await start({ policy });
 
 // Time
-await refused(open(authority, { expiresAt: "2001-01-01T00:00:00Z" }), "grant_expired");
+await refused(open(authority, { expiresAt: "2001-01-01T00:00:00Z" }).then((past) => past.list()), "grant_expired");
 const soon = await open(authority, { expiresAt: new Date(Date.now() + 1500) });
 const endings = [];
 await soon.writeText("a", "x");

@@ -18,12 +18,16 @@ const entries = await Promise.all(Array.from({ length: 50 }, () => files.list(""
 assert(entries.every((list) => list.length === 100));
 await plain.close();
 
-// With a policy that asks the authority itself
+// With a policy, and with one that asks the authority itself
+const mild = await start({ policy: { decide: async () => ({ type: "allow" }) }, hooks: [{ id: "one" }, { id: "two", before: async () => {} }] });
+await read(await open(mild));
+await mild.close();
 let nested = 0;
 const policy = {
   async decide(context) {
     if (context.reason === "of the policy") return { type: "allow" };
-    if (own) nested += (await own.readText("rules")).length;
+    const text = own && (await own.readText("rules"));
+    nested += text?.length ?? 0; // only now, since others have counted meanwhile
     return { type: "allow" };
   },
 };
@@ -33,8 +37,7 @@ const rules = await open(careful, { reason: "of the policy" });
 await rules.writeText("rules", "!");
 own = rules;
 const scope = await open(careful);
-await Promise.all(NAMES.map((name) => scope.writeText(name, "y")));
-await read(scope);
-assert.equal(nested, 2101);
+for (let i = 0; i < 10; i++) await Promise.all([...NAMES, ...NAMES].map((name) => scope.readText(name)));
+assert.equal(nested, 2001);
 await careful.close();
 console.log("ok");

@@ -6,7 +6,7 @@ import path from "node:path";
 import { WORKSPACE, open, refused, start, until } from "./scene.mjs";
 
 const events = [];
-const authority = await start({ onEvent: (record) => events.push(record) });
+const authority = await start({ onEvent: (record) => events.push(record), log: () => {} });
 const files = await open(authority, { policy: { deniedGlobs: ["hidden*"] } });
 const place = (name) => path.join(WORKSPACE, name);
 const seen = [];
