@@ -194,8 +194,9 @@ enum authority_operation {
 };
 
 /*
- * What a policy or hook sees. Names are as given, and may be hostile bytes; of an absolute name
- * inside the root, only the part below the root.
+ * What a policy or hook sees. Names are relative to the root, without ".", empty components and
+ * trailing slashes, and without ".." unless the scope follows links; they may be hostile bytes. A
+ * link may still lead elsewhere in the root: only globs and filters see where.
  */
 struct authority_context {
     uint64_t request_id;

@@ -429,8 +429,14 @@ static void set_parties(struct operation *op, const struct authority_subject *su
 /* A separate function, so that operations without policy and hooks do not pay for its stack. */
 __attribute__((noinline)) static int ask_all(struct operation *op)
 {
-    int r = op->authority->policy != NULL ? ask_policy(op) : 0;
+    int r;
 
+    /* As it will be used: else "./secret" would pass a policy that looks for "secret". */
+    if (op->scope != NULL) {
+        op->context.name = path_view(&op->name);
+        op->context.destination = path_view(&op->destination);
+    }
+    r = op->authority->policy != NULL ? ask_policy(op) : 0;
     if (r == 0)
         r = ask_hooks(op);
     if (r < 0 || op->scope == NULL)

@@ -123,8 +123,10 @@ static void a_policy_sees_what_is_asked_for(void **state)
     assert_string_equal(self.seen.subject->run_id, "run-1");
     assert_string_equal(self.seen.root->id, "main");
     assert_string_equal(self.seen.reason, "a test");
-    assert_str(self.seen.name, "./file");
+    assert_str(self.seen.name, "file");
     assert_str(self.seen.destination, "x");
+    assert_ok(world, attempt_read_bytes(world, world->scope, STR("x/..//./file")));
+    assert_str(self.seen.name, "file");
     last = self.seen.request_id;
     assert_ok(world, attempt_read_bytes(world, world->scope, STR("file")));
     assert_true(self.seen.request_id > last);
