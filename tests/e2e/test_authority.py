@@ -182,6 +182,9 @@ class Place(unittest.TestCase):
                 answer = host.result(host.begin_grant(root={"kind": "workspace", "id": "w", "path": str(path)}))
                 self.assertEqual(answer[2].get("code"), "path_outside_root", path)
             host.grant(root={"kind": "workspace", "id": "w", "path": f"{host.root}/sub"})
+            host.end()
+            refused = [json.loads(line) for line in (host.state / "audit.jsonl").read_text().splitlines()]
+            self.assertEqual(len([one for one in refused if one["outcome"] == "denied"]), 6)
 
     def test_gatehouses_own_places_are_never_granted(self):
         with Host() as host:
@@ -219,6 +222,58 @@ class Questions(unittest.TestCase):
                 host.send(frame[0], ANSWER, {"type": "abstain"})
             for number in reads:
                 self.assertEqual(host.result(number)[2], {"exists": False})
+
+    def test_no_subject_keeps_another_waiting(self):
+        greedy, modest = ({"type": "extension", "id": name} for name in ("greedy", "modest"))
+        with Host(configure={"policy": True}) as host:
+            scopes = []
+            for subject in (greedy, modest):
+                number = host.begin_grant(subject=subject)
+                host.send(host.question("policy")[0], ANSWER, {"type": "allow"})
+                scopes.append(host.result(number)[2])
+            reads = [host.request("exists", scope=scopes[0]["scope"], name=str(i)) for i in range(4100)]
+            self.assertEqual(host.result(reads[-1])[2]["code"], "busy")
+            # 16 of them are asked about, and the other subject goes on.
+            asked = [host.question("policy") for _ in range(16)]
+            number = host.request("exists", scope=scopes[1]["scope"], name="a")
+            question = host.question("policy")
+            self.assertEqual(question[2]["context"]["subject"], modest)
+            host.send(question[0], ANSWER, {"type": "allow"})
+            self.assertEqual(host.result(number)[2], {"exists": False})
+            # And it is let go, although a full queue waits.
+            self.assertEqual(host.ask("revoke", grant=scopes[0]["grant"])[2], {"revoked": True})
+            self.assertEqual([grant["grant"] for grant in host.ask("grants")[2]["grants"]], [scopes[1]["grant"]])
+            release = host.request("release", scope=scopes[0]["scope"])
+            for number in reads[:4000]:
+                host.send(number, CANCEL, {})
+            self.assertEqual(host.result(release)[1], RESULT)
+            self.assertEqual(host.ask("exists", scope=scopes[0]["scope"], name="a")[2]["code"], "not_found")
+            self.assertEqual(len(asked), 16)
+
+    def test_large_requests_that_wait_are_few(self):
+        with Host(configure={"policy": True}) as host:
+            number = host.begin_grant(subject={"type": "extension", "id": "e"})
+            host.send(host.question("policy")[0], ANSWER, {"type": "allow"})
+            scope = host.result(number)[2]["scope"]
+            last = [host.request("exists", scope=scope, name="a", more=[0] * 330000) for _ in range(40)][-1]
+            self.assertEqual(host.result(last)[2]["code"], "busy")
+            status = pathlib.Path(f"/proc/{host.process.pid}/status").read_text()
+            resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+            if not any("asan" in path for path in [GATEHOUSE]):
+                self.assertLess(resident, 400 << 10)
+            host.process.kill()
+
+    def test_a_policy_sees_the_name_that_is_used(self):
+        with Host(configure={"policy": True}) as host:
+            for policy, name, wanted in (({"symlinks": "reject"}, "./a//b/../c/", "a/c"), ({}, "./a//b/./c", "a/b/c"),
+                                         ({"symlinks": "reject"}, f"{host.root}/./x", "x")):
+                number = host.begin_grant(policy=policy)
+                host.send(host.question("policy")[0], ANSWER, {"type": "allow"})
+                number = host.request("exists", scope=host.result(number)[2]["scope"], name=name)
+                question = host.question("policy")
+                self.assertEqual(question[2]["context"]["relativePath"], wanted)
+                host.send(question[0], ANSWER, {"type": "deny"})
+                host.result(number)
 
     def test_no_answer_allows_nothing(self):
         with Host(configure={"policy": True}) as host:
@@ -345,6 +400,17 @@ class Ends(unittest.TestCase):
             self.assertEqual(host.ask("unwatch", watch=watch)[1], ERROR)
             self.assertEqual(host.ask("exists", scope=scopes[0], name="a")[2]["code"], "not_found")
             self.assertEqual(len(host.ask("grants")[2]["grants"]), 1)
+
+    def test_no_change_comes_before_the_number_of_its_watch(self):
+        with Host(configure={}) as host:
+            scope = host.grant()
+            for i in range(100):
+                number = host.request("watch", scope=scope)
+                host.request("write", b"x", scope=scope, name=f"a{i}")
+                watch = host.result(number)[2]["watch"]
+                self.assertEqual([frame for frame in host.kept if frame[1] == CHANGE and frame[0] == watch], [])
+                host.ask("unwatch", watch=watch)
+                host.kept.clear()
 
     def test_a_watch_ends_with_its_grant(self):
         with Host(configure={}) as host:

@@ -23,10 +23,37 @@
 enum {
     MAX_SCOPES = 1024,
     MAX_WATCHES = 1024,
-    MAX_REQUESTS = 10000,
-    MAX_RUNNING = 8,   /* threads at work; those that wait for the host do not count */
-    MAX_THREADS = 256, /* with those */
+    MAX_RUNNING = 8, /* threads at work; those that wait for the host do not count */
+    MAX_TAKEN = 400, /* requests that have a thread, without those that help to answer */
+    MAX_THREADS = 512,
     MAX_PARKED = 4,
+};
+
+/*
+ * A subject, with all that it has under way: none can keep the others from theirs. In turn, each
+ * has one of its requests begun.
+ */
+struct party {
+    struct list node;
+    char *key;     /* type and id of the subject */
+    bool is_host;  /* "core" */
+    unsigned refs; /* its scopes and requests */
+    struct list waiting;
+    unsigned waiting_count;
+    unsigned taken_count; /* requests that have a thread */
+    unsigned running_count;
+    size_t bytes; /* of requests */
+    unsigned scope_count;
+    unsigned watch_count;
+};
+
+struct party_limits {
+    unsigned running;
+    unsigned taken;
+    unsigned waiting;
+    size_t bytes;
+    unsigned scopes;
+    unsigned watches;
 };
 
 /* A scope that the host has; operations keep it until they end. */
@@ -34,6 +61,7 @@ struct held_scope {
     struct list node;
     uint64_t id;
     struct authority_scope *scope;
+    struct party *party;
     unsigned refs; /* the host's, and one of each operation and watch */
     bool is_released;
 };
@@ -44,22 +72,28 @@ struct held_watch {
     struct held_scope *held;
     struct authority_watch *watch;
     int fd;
+    bool is_told; /* the host knows its number */
 };
 
 struct served_request {
     struct list node;
+    struct list turn; /* of its party, until it has a thread */
     struct authority_service *service;
+    struct party *party;
+    size_t bytes;
     uint32_t number;
-    bool is_taken;
+    bool is_helping; /* the host needs it to answer a question: others wait for it */
     struct cancel cancel;
     struct arena arena;
     char *body;
     const struct json_value *json;
     struct str content;
     struct str op;
+    bool is_unserved; /* the root that it wants is in no directory of ours */
+    uint32_t watch;   /* that it made, or 0 */
     /* The result. */
-    struct json_writer *result; /* the members of an object */
-    struct buf bytes;
+    struct json_writer result; /* the members of an object */
+    struct buf out;            /* content */
 };
 
 struct service_hook {
@@ -73,13 +107,14 @@ struct authority_service {
     int wake[2]; /* for the reading thread: there is another watch */
     bool is_over;
     bool is_configured;
-    bool answers_asks;
+    bool has_policy; /* the host decides */
     struct service_hook hooks[AUTHORITY_MAX_HOOKS];
     size_t hook_count;
     struct list requests;
-    unsigned request_count;
-    unsigned waiting_count; /* of these, not taken */
-    size_t request_bytes;
+    struct list parties;
+    struct list helping; /* requests, which come before all others */
+    unsigned helping_count;
+    unsigned taken_count;
     unsigned thread_count;
     unsigned parked_count;
     unsigned running_count;
@@ -106,14 +141,33 @@ void service_use_threads(struct authority_service *service);
 /* The reading thread looks at the watches anew. */
 void service_wake(struct authority_service *service);
 
+/* ---- parties.c, in the monitor ---- */
+
+const struct party_limits *party_limits(const struct party *party);
+/* The one of this subject, made if there is none; NULL without memory. Has one more reference. */
+struct party *parties_take(struct authority_service *service,
+                           const struct authority_subject *subject);
+void parties_drop(struct party *party);
+/* ERR_BUSY if it has too many. */
+int parties_queue(struct served_request *request);
+/* The next one to begin, which is then its caller's; NULL if there is none that may. */
+struct served_request *parties_begin_next(struct authority_service *service);
+void parties_end(struct served_request *request);
+/* How many could begin. */
+unsigned parties_ready(const struct authority_service *service);
+
 /* ---- questions.c ---- */
 
 /* Of the thread that runs this request, for the questions that it leads to. */
 void questions_begin_request(struct served_request *request);
+/* Before the first request. */
+void questions_begin(struct authority_service *service);
 /* What the host answers from now on; before anything else runs. */
 int questions_configure(struct authority_service *service, const struct json_value *json,
                         struct err *err);
 void questions_done(struct authority_service *service);
+/* In the monitor. */
+bool questions_has(const struct authority_service *service, uint32_t number);
 /* In the monitor. An answer to no question is ignored: it may have come too late. */
 void questions_take_answer(struct authority_service *service, uint32_t number,
                            const struct json_value *json);
@@ -121,8 +175,10 @@ void questions_take_answer(struct authority_service *service, uint32_t number,
 /* ---- scopes.c ---- */
 
 /* Takes the scope over; frees it on failure. */
-int scopes_add(struct authority_service *service, struct authority_scope *scope, uint64_t *out_id,
-               struct err *err);
+int scopes_add(struct authority_service *service, struct authority_scope *scope,
+               const struct authority_subject *subject, uint64_t *out_id, struct err *err);
+/* In the monitor: whose scope it is, or NULL. */
+struct party *scopes_party(const struct authority_service *service, uint64_t id);
 /* NULL if there is none with that id. */
 struct held_scope *scopes_take(struct authority_service *service, uint64_t id);
 void scopes_put(struct authority_service *service, struct held_scope *held);
@@ -136,6 +192,8 @@ void scopes_end_release(struct authority_service *service, uint64_t id);
 void scopes_free_all(struct authority_service *service);
 int watches_add(struct authority_service *service, struct held_scope *held,
                 struct authority_watch *watch, int fd, uint32_t *out_id, struct err *err);
+/* The host has its number: changes may be sent. */
+void watches_tell(struct authority_service *service, uint32_t id);
 /* In the monitor, by the reading thread. */
 bool watches_remove(struct authority_service *service, uint32_t id);
 /* The reading thread, outside of the monitor: sends what has changed. */

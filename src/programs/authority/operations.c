@@ -80,16 +80,17 @@ static void put_stat(struct json_writer *w, const struct authority_stat *about)
     json_put_int(w, STR("links"), about->links);
 }
 
-static int put_scope(struct served_request *request, struct authority_scope *scope, struct err *err)
+static int put_scope(struct served_request *request, struct authority_scope *scope,
+                     const struct authority_subject *subject, struct err *err)
 {
     uint64_t grant = authority_scope_grant(scope);
     uint64_t id;
-    int r = scopes_add(request->service, scope, &id, err);
+    int r = scopes_add(request->service, scope, subject, &id, err);
 
     if (r < 0)
         return r;
-    json_put_int(request->result, STR("scope"), (int64_t)id);
-    json_put_int(request->result, STR("grant"), (int64_t)grant);
+    json_put_int(&request->result, STR("scope"), (int64_t)id);
+    json_put_int(&request->result, STR("grant"), (int64_t)grant);
     return 0;
 }
 
@@ -111,14 +112,19 @@ static bool is_served(const struct authority_service *service, const char *path)
 static int check_place(const struct authority_service *service, struct authority_scope *scope,
                        struct err *err)
 {
+    struct authority_note note = {.operation = AUTHORITY_OP_REQUEST_ROOT,
+                                  .outcome = AUTHORITY_DENIED,
+                                  .error = ERR_DENIED_BY_POLICY,
+                                  .policy_source = "default"};
     char path[PATH_MAX];
 
     if (service->config.directories == NULL)
         return 0;
-    if (authority_scope_path(scope, path) < 0 || ownplaces_has(service->config.own, path) ||
-        path_is_within(str_from(path), str_from(service->config.state_path)))
-        return err_set(err, ERR_DENIED_BY_POLICY, "Gatehouse's own directories are never granted");
-    return 0;
+    if (authority_scope_path(scope, path) == 0 && !ownplaces_has(service->config.own, path) &&
+        !path_is_within(str_from(path), str_from(service->config.state_path)))
+        return 0;
+    (void)authority_note(scope, &note);
+    return err_set(err, ERR_DENIED_BY_POLICY, "Gatehouse's own directories are never granted");
 }
 
 static int request_root(struct served_request *request, struct err *err)
@@ -129,19 +135,21 @@ static int request_root(struct served_request *request, struct err *err)
 
     if (r < 0)
         return r;
-    if (wanted.root.path[0] == '/' && !is_served(request->service, wanted.root.path))
-        return err_set(err, ERR_PATH_OUTSIDE_ROOT,
-                       "the root is in none of the directories that gatehouse authority was "
-                       "started with");
+    /* The policy refuses it then, so that it is recorded. */
+    request->is_unserved = !is_served(request->service, wanted.root.path);
     r = authority_request_root(request->service->config.authority, &wanted, &scope, err);
     if (r < 0)
-        return r;
+        return request->is_unserved && r == ERR_DENIED_BY_POLICY
+                   ? err_set(err, ERR_PATH_OUTSIDE_ROOT,
+                             "the root is in none of the directories that gatehouse authority was "
+                             "started with")
+                   : r;
     r = check_place(request->service, scope, err);
     if (r < 0) {
         authority_scope_free(scope);
         return r;
     }
-    return put_scope(request, scope, err);
+    return put_scope(request, scope, &wanted.subject, err);
 }
 
 static int create_temp(struct served_request *request, struct err *err)
@@ -157,7 +165,7 @@ static int create_temp(struct served_request *request, struct err *err)
     if (r == 0)
         r = authority_create_temp(request->service->config.authority, &subject, reason, &scope,
                                   err);
-    return r == 0 ? put_scope(request, scope, err) : r;
+    return r == 0 ? put_scope(request, scope, &subject, err) : r;
 }
 
 static int release(struct served_request *request, struct err *err)
@@ -176,7 +184,7 @@ static int revoke_grant(struct served_request *request, struct err *err)
     int r = take_number(request, "grant", &grant, err);
 
     if (r == 0)
-        json_put_bool(request->result, STR("revoked"),
+        json_put_bool(&request->result, STR("revoked"),
                       authority_revoke(request->service->config.authority, grant));
     return r;
 }
@@ -188,8 +196,8 @@ static int grants(struct served_request *request, struct err *err)
 
     if (r < 0)
         return err_set_plain(err, r);
-    json_key(request->result, STR("grants"));
-    json_splice(request->result, buf_view(&text));
+    json_key(&request->result, STR("grants"));
+    json_splice(&request->result, buf_view(&text));
     return 0;
 }
 
@@ -210,8 +218,8 @@ static int read_file(struct served_request *request, struct authority_scope *sco
         r = take_number(request, "maxBytes", &options.max_bytes, err);
     if (r < 0)
         return r;
-    return form == 0 ? authority_read_bytes(scope, name, &options, &request->bytes, err)
-                     : authority_read_text(scope, name, &options, &request->bytes, err);
+    return form == 0 ? authority_read_bytes(scope, name, &options, &request->out, err)
+                     : authority_read_text(scope, name, &options, &request->out, err);
 }
 
 static int write_file(struct served_request *request, struct authority_scope *scope,
@@ -266,7 +274,7 @@ struct listing {
 static int put_entry(void *data, const struct authority_entry *entry)
 {
     struct listing *listing = data;
-    struct json_writer *w = listing->request->result;
+    struct json_writer *w = &listing->request->result;
 
     if (listing->max > 0 && listing->count == listing->max)
         return ERR_TOO_LARGE;
@@ -298,12 +306,12 @@ static int list(struct served_request *request, struct authority_scope *scope, s
     if (r < 0)
         return r;
     walk.max_depth = depth > AUTHORITY_MAX_DEPTH ? AUTHORITY_MAX_DEPTH : (unsigned)depth;
-    json_key(request->result, STR("entries"));
-    json_begin_array(request->result);
+    json_key(&request->result, STR("entries"));
+    json_begin_array(&request->result);
     r = is_on(request, "recursive")
             ? authority_walk(scope, name, &walk, put_entry, &listing, err)
             : authority_list(scope, name, &options, put_entry, &listing, err);
-    json_end_array(request->result);
+    json_end_array(&request->result);
     return r;
 }
 
@@ -317,8 +325,8 @@ static int stat_name(struct served_request *request, struct authority_scope *sco
         r = authority_stat(scope, name, &about, err);
     if (r < 0)
         return r;
-    put_type(request->result, about.type);
-    put_stat(request->result, &about);
+    put_type(&request->result, about.type);
+    put_stat(&request->result, &about);
     return 0;
 }
 
@@ -330,7 +338,7 @@ static int exists(struct served_request *request, struct authority_scope *scope,
 
     if (r == 0)
         r = authority_exists(scope, name, &does_exist, err);
-    json_put_bool(request->result, STR("exists"), does_exist);
+    json_put_bool(&request->result, STR("exists"), does_exist);
     return r;
 }
 
@@ -427,9 +435,9 @@ static int move_in(struct served_request *request, struct authority_scope *scope
 static void put_archive(struct served_request *request,
                         const struct authority_archive_result *result)
 {
-    json_put_int(request->result, STR("files"), (int64_t)result->files);
-    json_put_int(request->result, STR("directories"), (int64_t)result->directories);
-    json_put_int(request->result, STR("bytes"), (int64_t)result->bytes);
+    json_put_int(&request->result, STR("files"), (int64_t)result->files);
+    json_put_int(&request->result, STR("directories"), (int64_t)result->directories);
+    json_put_int(&request->result, STR("bytes"), (int64_t)result->bytes);
 }
 
 static int extract_archive(struct served_request *request, struct authority_scope *scope,
@@ -523,8 +531,10 @@ static int watch(struct served_request *request, struct held_scope *held, struct
         r = authority_watch(held->scope, name, &made, &fd, err);
     if (r == 0)
         r = watches_add(request->service, held, made, fd, &id, err);
-    if (r == 0)
-        json_put_int(request->result, STR("watch"), id);
+    if (r == 0) {
+        json_put_int(&request->result, STR("watch"), id);
+        request->watch = id;
+    }
     return r;
 }
 

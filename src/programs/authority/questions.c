@@ -115,11 +115,13 @@ static bool wait_for_answer(struct authority_service *service, const struct ques
     int64_t deadline_ms = monitor_now_ms() + ms;
 
     service->running_count--;
+    current->party->running_count--;
     service_use_threads(service);
     while (!question->is_answered && !is_given_up(service))
         if (!monitor_wait(&service->monitor, deadline_ms))
             break;
     service->running_count++;
+    current->party->running_count++;
     return question->is_answered;
 }
 
@@ -148,6 +150,17 @@ static void ask(struct authority_service *service, struct json_writer *w, struct
     }
     list_remove(&question.node);
     monitor_leave(&service->monitor);
+}
+
+bool questions_has(const struct authority_service *service, uint32_t number)
+{
+    list_each (node, &service->questions) {
+        const struct question *question = list_entry(node, struct question, node);
+
+        if (question->number == number)
+            return !question->is_answered;
+    }
+    return false;
 }
 
 void questions_take_answer(struct authority_service *service, uint32_t number,
@@ -179,7 +192,14 @@ static void decide_as(struct authority_service *service, const char *kind, const
 static void decide(void *data, const struct authority_context *context,
                    struct authority_decision *decision)
 {
-    decide_as(data, "policy", NULL, context, decision);
+    struct authority_service *service = data;
+
+    if (context->operation == AUTHORITY_OP_REQUEST_ROOT && current->is_unserved) {
+        decision->verdict = AUTHORITY_DENY;
+        snprintf(decision->text, sizeof(decision->text), "the root is in no directory of ours");
+    } else if (service->has_policy) {
+        decide_as(service, "policy", NULL, context, decision);
+    }
 }
 
 static void before(void *data, const struct authority_context *context,
@@ -250,6 +270,11 @@ static int add_hook(struct authority_service *service, const struct json_value *
     return r < 0 ? err_set(err, r, "two hooks have the id \"%.64s\"", hook->id) : 0;
 }
 
+void questions_begin(struct authority_service *service)
+{
+    authority_set_policy(service->config.authority, "policy", decide, service);
+}
+
 int questions_configure(struct authority_service *service, const struct json_value *json,
                         struct err *err)
 {
@@ -261,8 +286,7 @@ int questions_configure(struct authority_service *service, const struct json_val
         return err_set(err, ERR_INVALID_ARGUMENT, "\"configure\" came twice");
     if (hooks != NULL && hooks->type != JSON_ARRAY)
         return err_set(err, ERR_INVALID_ARGUMENT, "\"hooks\": expected an array");
-    if (request_is_on(json, STR("policy")))
-        authority_set_policy(authority, "policy", decide, service);
+    service->has_policy = request_is_on(json, STR("policy"));
     if (request_is_on(json, STR("ask")))
         authority_set_ask(authority, ask_user, service);
     if (hooks != NULL) {

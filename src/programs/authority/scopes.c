@@ -10,28 +10,37 @@ enum { CHANGE_BYTES = 16 << 10 };
 
 /* ---- scopes ---- */
 
-int scopes_add(struct authority_service *service, struct authority_scope *scope, uint64_t *out_id,
-               struct err *err)
+int scopes_add(struct authority_service *service, struct authority_scope *scope,
+               const struct authority_subject *subject, uint64_t *out_id, struct err *err)
 {
     struct held_scope *held = calloc(1, sizeof(*held));
+    struct party *party;
     int r = held != NULL ? 0 : ERR_NO_MEMORY;
 
     monitor_enter(&service->monitor);
-    if (r == 0 && service->scope_count >= MAX_SCOPES)
+    party = r == 0 ? parties_take(service, subject) : NULL;
+    if (r == 0 && party == NULL)
+        r = ERR_NO_MEMORY;
+    if (r == 0 &&
+        (service->scope_count >= MAX_SCOPES || party->scope_count >= party_limits(party)->scopes))
         r = ERR_BUSY;
     if (r == 0) {
         held->id = *out_id = ++service->last_scope;
         held->scope = scope;
+        held->party = party;
         held->refs = 1;
         list_append(&service->scopes, &held->node);
         service->scope_count++;
+        party->scope_count++;
+    } else {
+        parties_drop(party);
     }
     monitor_leave(&service->monitor);
     if (r == 0)
         return 0;
     free(held);
     authority_scope_free(scope);
-    return r == ERR_BUSY ? err_set(err, r, "there are 1024 scopes: release those that are done")
+    return r == ERR_BUSY ? err_set(err, r, "there are too many scopes: release those that are done")
                          : err_set_plain(err, r);
 }
 
@@ -42,6 +51,17 @@ static struct held_scope *find(const struct authority_service *service, uint64_t
 
         if (held->id == id && !held->is_released)
             return held;
+    }
+    return NULL;
+}
+
+struct party *scopes_party(const struct authority_service *service, uint64_t id)
+{
+    list_each (node, &service->scopes) {
+        const struct held_scope *held = list_entry(node, struct held_scope, node);
+
+        if (held->id == id)
+            return held->party;
     }
     return NULL;
 }
@@ -65,6 +85,8 @@ static bool drop(struct authority_service *service, struct held_scope *held)
         return false;
     list_remove(&held->node);
     service->scope_count--;
+    held->party->scope_count--;
+    parties_drop(held->party);
     return true;
 }
 
@@ -93,6 +115,7 @@ static void free_watch(struct authority_service *service, struct held_watch *wat
 
     list_remove(&watch->node);
     service->watch_count--;
+    held->party->watch_count--;
     authority_watch_free(watch->watch);
     free(watch);
     /* The host releases a scope only when its watches are gone. */
@@ -139,6 +162,7 @@ void scopes_free_all(struct authority_service *service)
         struct held_scope *held = list_entry(service->scopes.next, struct held_scope, node);
 
         list_remove(&held->node);
+        parties_drop(held->party);
         free_held(held);
     }
 }
@@ -152,7 +176,8 @@ int watches_add(struct authority_service *service, struct held_scope *held,
     int r = one != NULL ? 0 : ERR_NO_MEMORY;
 
     monitor_enter(&service->monitor);
-    if (r == 0 && (service->watch_count >= MAX_WATCHES || held->is_released))
+    if (r == 0 && (service->watch_count >= MAX_WATCHES || held->is_released ||
+                   held->party->watch_count >= party_limits(held->party)->watches))
         r = ERR_BUSY;
     if (r == 0) {
         *one = (struct held_watch){
@@ -161,12 +186,11 @@ int watches_add(struct authority_service *service, struct held_scope *held,
         held->refs++;
         list_append(&service->watches, &one->node);
         service->watch_count++;
+        held->party->watch_count++;
     }
     monitor_leave(&service->monitor);
-    if (r == 0) {
-        service_wake(service);
+    if (r == 0)
         return 0;
-    }
     free(one);
     authority_watch_free(watch);
     return err_set_plain(err, r);
@@ -181,6 +205,20 @@ static struct held_watch *find_watch(const struct authority_service *service, ui
             return watch;
     }
     return NULL;
+}
+
+void watches_tell(struct authority_service *service, uint32_t id)
+{
+    struct held_watch *watch;
+
+    if (id == 0)
+        return;
+    monitor_enter(&service->monitor);
+    watch = find_watch(service, id);
+    if (watch != NULL)
+        watch->is_told = true;
+    monitor_leave(&service->monitor);
+    service_wake(service);
 }
 
 bool watches_remove(struct authority_service *service, uint32_t id)

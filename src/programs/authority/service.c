@@ -18,10 +18,11 @@ enum {
     READ_BYTES = 256 << 10,
     STACK_BYTES = 512 << 10,
     REQUEST_ARENA_BYTES = 64 << 20,
-    WAITING_BYTES = 512 << 20, /* of all requests together */
-    TICK_MS = 1000,            /* until the audit log is flushed, and the ends of grants are told */
-    OWN_FDS = 2,               /* the input, and the pipe that wakes */
-    END_MS = 10000,            /* for what runs when the host is gone */
+    JSON_COST = 10,      /* of a byte of JSON, in memory */
+    WATCHES_AT_ONCE = 8, /* that are read before the input */
+    TICK_MS = 1000,      /* until the audit log is flushed, and the ends of grants are told */
+    OWN_FDS = 2,         /* the input, and the pipe that wakes */
+    END_MS = 10000,      /* for what runs when the host is gone */
     ERROR_BYTES = 4 << 10,
     ONE_WRITE_BYTES = 16 << 10,
 };
@@ -97,7 +98,7 @@ static void send_error(struct authority_service *service, uint32_t number, struc
 
 static void free_request(struct served_request *request)
 {
-    buf_done(&request->bytes);
+    buf_done(&request->out);
     arena_done(&request->arena);
     free(request->body);
     free(request);
@@ -108,48 +109,31 @@ static void run_request(struct served_request *request)
 {
     cleanup_buf struct buf json = BUF_INIT(WIRE_MAX_CONTENT);
     struct authority_service *service = request->service;
-    struct json_writer w;
     struct err err = ERR_INIT;
     /* The first half of a release is done. */
     int r = str_eq(request->op, STR("release")) ? 0 : cancel_check(&request->cancel);
 
-    json_writer_init(&w, &json);
-    json_begin_object(&w);
-    request->result = &w;
+    json_writer_init(&request->result, &json);
+    json_begin_object(&request->result);
     questions_begin_request(request);
     if (r == 0)
         r = operations_run(request, &err);
     questions_begin_request(NULL);
-    json_end_object(&w);
+    json_end_object(&request->result);
     if (r == 0)
-        r = json_writer_finish(&w);
+        r = json_writer_finish(&request->result);
     /* A question that was given up looks like a denial. */
     if (r < 0 && cancel_check(&request->cancel) == ERR_CANCELLED)
         r = ERR_CANCELLED;
     if (r == 0) {
         service_send(service, request->number, WIRE_RESULT, buf_view(&json),
-                     buf_view(&request->bytes));
+                     buf_view(&request->out));
+        watches_tell(service, request->watch);
         return;
     }
     if (err.code != r)
         err_set_plain(&err, r);
     send_error(service, request->number, request->op, &err);
-}
-
-static struct served_request *take_request(struct authority_service *service)
-{
-    if (service->running_count >= MAX_RUNNING)
-        return NULL;
-    list_each (node, &service->requests) {
-        struct served_request *request = list_entry(node, struct served_request, node);
-
-        if (request->is_taken)
-            continue;
-        request->is_taken = true;
-        service->waiting_count--;
-        return request;
-    }
-    return NULL;
 }
 
 static void *live(void *data)
@@ -158,17 +142,13 @@ static void *live(void *data)
 
     monitor_enter(&service->monitor);
     while (true) {
-        struct served_request *request = take_request(service);
+        struct served_request *request = parties_begin_next(service);
 
         if (request != NULL) {
-            service->running_count++;
             monitor_leave(&service->monitor);
             run_request(request);
             monitor_enter(&service->monitor);
-            service->running_count--;
-            list_remove(&request->node);
-            service->request_count--;
-            service->request_bytes -= request->content.len;
+            parties_end(request);
             free_request(request);
         } else if (service->is_over || service->parked_count >= MAX_PARKED) {
             break;
@@ -201,8 +181,7 @@ static int start_thread(struct authority_service *service)
 
 void service_use_threads(struct authority_service *service)
 {
-    unsigned idle = MAX_RUNNING > service->running_count ? MAX_RUNNING - service->running_count : 0;
-    unsigned wanted = service->waiting_count < idle ? service->waiting_count : idle;
+    unsigned wanted = parties_ready(service);
 
     for (unsigned i = 0; i < wanted && i < service->parked_count; i++)
         monitor_want_one(&service->monitor);
@@ -256,9 +235,12 @@ static struct served_request *make_request(struct authority_service *service,
     request->number = frame->number;
     request->body = body;
     arena_init(&request->arena, REQUEST_ARENA_BYTES);
-    buf_init(&request->bytes, WIRE_MAX_CONTENT);
+    buf_init(&request->out, WIRE_MAX_CONTENT);
     cancel_init(&request->cancel, &clock_system, CANCEL_NO_DEADLINE);
+    list_init(&request->turn);
     r = wire_parse_body((struct str){body, frame->body.len}, &json, &request->content, err);
+    if (r == 0)
+        request->bytes = request->content.len + JSON_COST * json.len;
     if (r == 0)
         r = json_parse(&request->arena, json, limits, &request->json, err);
     if (r == 0 && !json_get_str(request->json, STR("op"), &request->op))
@@ -269,29 +251,73 @@ static struct served_request *make_request(struct authority_service *service,
     return NULL;
 }
 
+/* Those of a subject that is wrong or missing are refused later, as the host's. */
+static struct party *find_party(struct authority_service *service, struct served_request *request)
+{
+    struct authority_subject subject = {.type = AUTHORITY_CORE, .id = ""};
+    struct party *party = NULL;
+    uint64_t id;
+
+    if (json_get(request->json, STR("scope")) != NULL &&
+        request_number(request->json, STR("scope"), &id, NULL) == 0)
+        party = scopes_party(service, id);
+    if (party != NULL) {
+        party->refs++;
+        return party;
+    }
+    (void)request_parse_subject(&request->arena, json_get(request->json, STR("subject")), &subject,
+                                NULL);
+    return parties_take(service, &subject);
+}
+
+static int queue(struct authority_service *service, struct served_request *request)
+{
+    uint64_t question;
+    int r;
+
+    request->is_helping = json_get(request->json, STR("answers")) != NULL &&
+                          request_number(request->json, STR("answers"), &question, NULL) == 0 &&
+                          questions_has(service, (uint32_t)question);
+    request->party = find_party(service, request);
+    if (request->party == NULL)
+        return ERR_NO_MEMORY;
+    r = parties_queue(request);
+    if (r == 0)
+        service_use_threads(service);
+    else
+        parties_drop(request->party);
+    return r;
+}
+
+/* Never waits, so that the host can end grants whatever else is under way. */
+static bool is_for_reader(const struct served_request *request)
+{
+    return str_eq(request->op, STR("grants")) || str_eq(request->op, STR("revoke"));
+}
+
 static int take_request_frame(struct authority_service *service, const struct ipc_frame *frame,
                               struct err *err)
 {
     struct served_request *request = make_request(service, frame, err);
     struct err why = ERR_INIT;
+    int r;
 
     if (request == NULL)
         return err->code;
-    if (!service->is_configured && !str_eq(request->op, STR("configure")))
+    if (!service->is_configured && !str_eq(request->op, STR("configure"))) {
         err_set(&why, ERR_INVALID_ARGUMENT, "the first request must be \"configure\"");
-    else if (run_at_once(service, request, &why)) {
+    } else if (is_for_reader(request)) {
+        monitor_leave(&service->monitor);
+        run_request(request);
+        monitor_enter(&service->monitor);
+    } else if (run_at_once(service, request, &why)) {
         if (why.code == 0)
             service_send(service, request->number, WIRE_RESULT, STR("{}"), STR_EMPTY);
-    } else if (service->request_count >= MAX_REQUESTS ||
-               service->request_bytes + request->content.len > WAITING_BYTES) {
-        err_set_plain(&why, ERR_BUSY);
     } else {
-        list_append(&service->requests, &request->node);
-        service->request_count++;
-        service->waiting_count++;
-        service->request_bytes += request->content.len;
-        service_use_threads(service);
-        return 0;
+        r = queue(service, request);
+        if (r == 0)
+            return 0;
+        err_set_plain(&why, r);
     }
     if (why.code < 0)
         send_error(service, request->number, request->op, &why);
@@ -304,10 +330,11 @@ static void cancel_request(struct authority_service *service, uint32_t number)
     list_each (node, &service->requests) {
         struct served_request *request = list_entry(node, struct served_request, node);
 
-        if (request->number == number)
+        if (request->number == number) {
             cancel_now(&request->cancel);
+            monitor_tell(&service->monitor);
+        }
     }
-    monitor_tell(&service->monitor);
 }
 
 static int take_answer_frame(struct authority_service *service, const struct ipc_frame *frame,
@@ -346,6 +373,7 @@ struct reading {
     struct frames_decoder decoder;
     struct pollfd fds[OWN_FDS + MAX_WATCHES];
     uint32_t ids[OWN_FDS + MAX_WATCHES]; /* of watches */
+    nfds_t turn;                         /* of watches: who is first */
     char room[READ_BYTES];
 };
 
@@ -366,6 +394,8 @@ static nfds_t list_fds(struct reading *reading)
     list_each (node, &service->watches) {
         const struct held_watch *watch = list_entry(node, struct held_watch, node);
 
+        if (!watch->is_told)
+            continue;
         reading->fds[count] = (struct pollfd){.fd = watch->fd, .events = POLLIN};
         reading->ids[count++] = watch->id;
     }
@@ -387,12 +417,39 @@ static bool read_input(struct reading *reading, struct err *err)
            0;
 }
 
-/* A grant's end is no event of its directory, so watches are also read from time to time. */
+/*
+ * A grant's end is no event of its directory, so watches are also read from time to time. Otherwise
+ * a few in turn, since the input comes in between.
+ */
 static void look_at_watches(struct reading *reading, nfds_t count, bool is_time)
 {
-    for (nfds_t i = OWN_FDS; i < count; i++)
-        if (is_time || reading->fds[i].revents != 0)
-            watches_read(reading->service, reading->ids[i]);
+    nfds_t watches = count > OWN_FDS ? count - OWN_FDS : 0;
+    unsigned seen = 0;
+
+    for (nfds_t i = 0; i < watches && (is_time || seen < WATCHES_AT_ONCE); i++) {
+        nfds_t at = OWN_FDS + (reading->turn + i) % watches;
+
+        if (!is_time && reading->fds[at].revents == 0)
+            continue;
+        watches_read(reading->service, reading->ids[at]);
+        if (++seen == WATCHES_AT_ONCE)
+            reading->turn = (reading->turn + i + 1) % watches;
+    }
+}
+
+static void drain_wake(struct reading *reading)
+{
+    while (read(reading->service->wake[0], reading->room, sizeof(reading->room)) > 0)
+        ;
+}
+
+static int milliseconds_until(int64_t tick_ms)
+{
+    int64_t left_ms = tick_ms - monitor_now_ms();
+
+    if (tick_ms == 0)
+        return -1;
+    return left_ms > 0 ? (int)left_ms : 0;
 }
 
 static void read_until_end(struct reading *reading, struct err *err)
@@ -403,31 +460,25 @@ static void read_until_end(struct reading *reading, struct err *err)
 
     while (goes_on) {
         nfds_t count = list_fds(reading);
-        int64_t left_ms = tick_ms - monitor_now_ms();
+        bool has_input;
         bool is_time;
 
         monitor_leave(&service->monitor);
-        if (tick_ms == 0)
-            left_ms = -1;
-        else if (left_ms < 0)
-            left_ms = 0;
-        if (poll(reading->fds, count, (int)left_ms) < 0)
+        if (poll(reading->fds, count, milliseconds_until(tick_ms)) < 0)
             count = 0; /* interrupted: it is unknown what there is */
-        is_time = tick_ms != 0 && monitor_now_ms() >= tick_ms;
+        is_time = tick_ms != 0 && milliseconds_until(tick_ms) == 0;
         if (is_time)
             service->config.flush(service->config.data);
         look_at_watches(reading, count, is_time);
-        while (count > 0 && reading->fds[1].revents != 0 &&
-               read(service->wake[0], reading->room, sizeof(reading->room)) > 0)
-            ;
+        if (count > 0 && reading->fds[1].revents != 0)
+            drain_wake(reading);
+        has_input = count > 0 && reading->fds[0].revents != 0;
         monitor_enter(&service->monitor);
-        if (count > 0 && reading->fds[0].revents != 0)
+        if (has_input)
             goes_on = read_input(reading, err);
         if (is_time || tick_ms == 0)
             tick_ms =
-                !list_is_empty(&service->watches) || (count > 0 && reading->fds[0].revents != 0)
-                    ? monitor_now_ms() + TICK_MS
-                    : 0;
+                has_input || !list_is_empty(&service->watches) ? monitor_now_ms() + TICK_MS : 0;
     }
 }
 
@@ -491,11 +542,14 @@ int service_run(const struct authority_service_config *config, struct err *err)
     service->config = *config;
     (void)pthread_mutex_init(&service->output, NULL);
     list_init(&service->requests);
+    list_init(&service->parties);
+    list_init(&service->helping);
     list_init(&service->scopes);
     list_init(&service->watches);
     list_init(&service->questions);
     reading->service = service;
     frames_decoder_init(&reading->decoder, WIRE_MAX_BODY);
+    questions_begin(service);
     send_ready(service);
     monitor_enter(&service->monitor);
     read_until_end(reading, &why);
