@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's side of `gatehouse authority`: starts it, sends requests, answers its questions. The frames are those of
 // docs/authority-protocol.md. What extensions get is in index.js.
+import { AsyncLocalStorage } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import path from "node:path";
 
@@ -54,10 +55,20 @@ function named(member, name, operation) {
   return { [member]: name };
 }
 
+/** Of whatever was thrown, which may throw again. */
+function described(problem, member) {
+  try {
+    return String(problem?.[member] ?? problem);
+  } catch {
+    return "something that cannot be shown";
+  }
+}
+
 const bufferOf = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 function contentOf(data, operation) {
-  if (data instanceof Uint8Array) return bufferOf(data);
+  // A copy, since its owner may shrink or change it before it is sent.
+  if (data instanceof Uint8Array) return Buffer.from(bufferOf(data));
   if (typeof data !== "string") throw refused("invalid_argument", operation, "the content must be a string or bytes");
   if (!isWellFormed(data)) throw refused("invalid_utf8", operation, "the text has half of a character");
   return Buffer.from(data);
@@ -157,6 +168,7 @@ export class Authority {
   #isFull = false;
   #isCorked = false;
   #lastNumber = 0;
+  #answering = new AsyncLocalStorage(); // the question that the host's code answers
   #maxContentBytes = Infinity;
   #isMemory = false;
   #end; // why it has ended, as an error without an operation
@@ -237,7 +249,8 @@ export class Authority {
   }
 
   async #open(operation, members, givenSubject, givenRoot, signal) {
-    const [subject, root] = structuredClone([givenSubject, givenRoot]); // which the caller may change
+    const { path: _, ...shownRoot } = givenRoot; // an extension may get the scope
+    const [subject, root] = structuredClone([givenSubject, shownRoot]); // which the caller may change
     const link = {
       request: (...words) => this.#request(...words),
       watch: (id, scope, callback) => this.#watches.set(id, { scope, callback }),
@@ -308,7 +321,8 @@ export class Authority {
       do this.#lastNumber = (this.#lastNumber % MAX_NUMBER) + 1;
       while (this.#pending.has(this.#lastNumber));
       const number = this.#lastNumber;
-      const sent = this.#checkedFrame(operation, number, { op: operation, ...members }, content);
+      const answers = this.#answering.getStore(); // what is asked to answer a question comes first
+      const sent = this.#checkedFrame(operation, number, { op: operation, answers, ...members }, content);
       const pending = { operation, resolve, reject, accept, discard };
       if (signal) {
         pending.forget = onAbort(signal, () => {
@@ -422,12 +436,14 @@ export class Authority {
     let answer;
     if (kind === "after") return this.#tell(`the hook ${id}`, (about) => hook?.after?.(about), { ...context, outcome, error });
     try {
-      if (kind === "policy") answer = decisionOf(await policy.decide(context), "the policy", false);
-      else if (kind === "before") answer = decisionOf(await hook.before?.(context), `the hook ${id}`, true);
-      else answer = { allow: (await ask(context, prompt)) === true };
+      answer = await this.#answering.run(number, async () => {
+        if (kind === "policy") return decisionOf(await policy.decide(context), "the policy", false);
+        if (kind === "before") return decisionOf(await hook.before?.(context), `the hook ${id}`, true);
+        return { allow: (await ask(context, prompt)) === true };
+      });
     } catch (problem) {
-      const reason = String(problem?.message ?? problem);
-      this.#log(`${hook ? `the hook ${id}` : kind} threw: ${problem?.stack ?? reason}`);
+      const reason = described(problem, "message");
+      this.#log(`${hook ? `the hook ${id}` : kind} threw: ${described(problem, "stack")}`);
       answer = kind === "ask" ? { allow: false } : decisionOf({ type: "fail", reason });
     }
     if (!this.#end) this.#send(frame(FRAME.answer, number, JSON.stringify(answer)));
@@ -438,7 +454,7 @@ export class Authority {
     try {
       await callback(about);
     } catch (problem) {
-      this.#log(`${what} threw: ${problem?.stack ?? problem}`);
+      this.#log(`${what} threw: ${described(problem, "stack")}`);
     }
   }
 
@@ -496,7 +512,11 @@ export class ScopedFileSystem {
     const members = { scope: this.#scope, ...more };
     if (this.#closing) throw refused("grant_revoked", operation, "this scope was closed");
     for (const [member, name] of Object.entries(names)) Object.assign(members, named(member, name, operation));
-    for (const member of OPTIONS[operation] ?? []) members[member] = options?.[member];
+    for (const member of OPTIONS[operation] ?? []) {
+      const value = options?.[member];
+      if (Object(value) === value) throw refused("invalid_argument", operation, `${member} must be a plain value`);
+      members[member] = value;
+    }
     return await this.#link.request(operation, members, { signal: options?.signal, ...how });
   }
 
@@ -532,7 +552,11 @@ export class ScopedFileSystem {
     await this.writeText(name, text + "\n", options);
   }
 
-  async append(name, data, options) { await this.#call("append", { name }, options, { content: contentOf(data, "append") }); }
+
+  async append(name, data, options) {
+    await this.#call("append", { name }, options, { content: contentOf(data, "append") });
+  }
+
   async list(name, options) { return (await this.#call("list", name === undefined ? {} : { name }, options)).entries; }
   async stat(name, options) { return await this.#call("stat", { name }, options); }
   async exists(name, options) { return (await this.#call("exists", { name }, options)).exists; }
@@ -554,12 +578,16 @@ export class ScopedFileSystem {
   }
 
   async remove(name, options) { await this.#call("remove", { name }, options); }
-  async extractArchive(archive, destination, options) { return await this.#call("extractArchive", { archive, destination }, options); }
+
+  async extractArchive(archive, destination, options) {
+    return await this.#call("extractArchive", { archive, destination }, options);
+  }
 
   async createArchive(source, archive, options) {
-    const ending = Object.keys(FORMATS).find((one) => Buffer.from(archive).toString().endsWith(one));
-    const format = options?.format ?? FORMATS[ending];
-    if (!format) throw refused("invalid_argument", "createArchive", `give a format, or a name with ${Object.keys(FORMATS).join(", ")}`);
+    const name = archive instanceof Uint8Array ? bufferOf(archive).toString() : String(archive);
+    const endings = Object.keys(FORMATS);
+    const format = options?.format ?? FORMATS[endings.find((one) => name.endsWith(one))];
+    if (!format) throw refused("invalid_argument", "createArchive", `give a format, or a name with ${endings.join(", ")}`);
     return await this.#call("createArchive", { source, archive }, options, { more: { format } });
   }
 
@@ -593,4 +621,10 @@ export class ScopedFileSystem {
     });
     return this.#closing;
   }
+}
+
+// One who has a scope must not change what those of others do.
+for (const shared of [Authority, ScopedFileSystem, FileSystemAuthorityError]) {
+  Object.freeze(shared);
+  Object.freeze(shared.prototype);
 }

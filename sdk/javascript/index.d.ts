@@ -248,8 +248,9 @@ export interface FileOperations {
   exists(name: Name, options?: Cancellable): Promise<boolean>;
   mkdir(name: Name, options?: { parents?: boolean; mayExist?: boolean } & Cancellable): Promise<void>;
   move(from: Name, to: Name, options?: TransferOptions): Promise<void>;
+  /** A file; directories can only be moved. */
   copy(from: Name, to: Name, options?: TransferOptions): Promise<void>;
-  /** Copies from another scope of the same authority. */
+  /** Copies a file from another scope of the same authority. */
   copyIn(to: Name, source: ScopedFileSystem, from: Name, options?: TransferOptions): Promise<void>;
   moveIn(to: Name, source: ScopedFileSystem, from: Name, options?: TransferOptions): Promise<void>;
   remove(name: Name, options?: { recursive?: boolean; mayMiss?: boolean } & Cancellable): Promise<void>;
@@ -270,7 +271,7 @@ export interface FileOperations {
 /** One root, for one subject, as long as its grant lasts. */
 export class ScopedFileSystem implements FileOperations {
   private constructor();
-  readonly root: Omit<Root, "path"> & { path?: string };
+  readonly root: Omit<Root, "path">;
   readonly subject: Subject;
   readonly grantId: number;
   /** Gives the grant back. */
@@ -299,7 +300,7 @@ export interface ExtensionOptions {
   /** The permissions in the extension's manifest. */
   permissions: Permission[] | string[];
   workspace?: Omit<Root, "kind">;
-  /** Each extension gets the directory in here that has its id. */
+  /** Exists; each extension gets the directory in here that has its id. */
   storageDirectory?: string;
   /** More roots that it may request by kind and id. */
   roots?: Root[];

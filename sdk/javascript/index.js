@@ -26,10 +26,22 @@ function intentsOf(permissions) {
   return intents;
 }
 
+/** Copied, so that what is checked is what is sent: the extension's objects may say something else each time. */
+function plainRequest({ access, reason, expiresAt, interactive, policy, signal }) {
+  let text;
+  try {
+    text = JSON.stringify({ access, reason, expiresAt, interactive, policy });
+  } catch (error) {
+    throw refused("invalid_argument", `this request has no JSON: ${error.message}`);
+  }
+  return { ...JSON.parse(text), signal };
+}
+
 /** What an extension gets as its `filesystem` and `workspace`. The extension is always the subject. */
 export function createExtensionContext(authority, options) {
   const { extensionId, permissions, workspace, storageDirectory, roots = [], source = "manifest" } = options;
-  if (typeof extensionId !== "string" || !EXTENSION_ID.test(extensionId)) throw refused("invalid_argument", `'${extensionId}' is no id of an extension`);
+  if (typeof extensionId !== "string" || !EXTENSION_ID.test(extensionId))
+    throw refused("invalid_argument", `'${extensionId}' is no id of an extension`);
   if (!SOURCES.includes(source)) throw refused("invalid_argument", `an extension has no source '${source}'`);
   const intents = intentsOf(permissions);
   const subject = { type: "extension", extensionId };
@@ -43,7 +55,7 @@ export function createExtensionContext(authority, options) {
   const allOf = (kind) => Object.keys(COVERS).flatMap((intent) => (intents.has(`${kind}:${intent}`) ? COVERS[intent] : []));
 
   async function open(root, wanted = {}) {
-    const { access, reason, expiresAt, interactive, policy, signal } = wanted;
+    const { access, reason, expiresAt, interactive, policy, signal } = plainRequest(wanted);
     if (!Array.isArray(access) || access.length === 0) throw refused("invalid_argument", "access must be a list that is not empty");
     for (const one of access) {
       const intent = Object.keys(COVERS).find((name) => COVERS[name].includes(one));

@@ -4,13 +4,14 @@
 The frames are those of docs/authority-protocol.md. All calls wait for their result, and any thread may make them.
 Dictionaries have the members of the protocol in snake_case; records of the audit log stay as they are.
 """
-import collections
 import datetime
+import functools
 import itertools
 import json
 import os
 import queue
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -29,7 +30,6 @@ MAX_JSON_BYTES = 1 << 20  # of a request
 MAX_JSON_DEPTH = 16
 MAX_NUMBER = 0xFFFFFFFF
 MAX_REASON_CHARACTERS = 1000  # of a decision; the authority shows less
-MAX_THREADS = 256  # for callbacks, which may wait for each other
 END_SECONDS = 15  # for a process that does not end although its input has
 FORMATS = {".tar.gz": "tar.gz", ".tgz": "tar.gz", ".tar.xz": "tar.xz", ".tar.zst": "tar.zst", ".zip": "zip"}
 VERDICTS = ("abstain", "allow", "deny", "ask-user", "fail")
@@ -110,43 +110,18 @@ class _Pending:
         self.is_sent = self.is_abandoned = False
 
 
-class _Threads:
-    """Runs callbacks, each in a thread of its own as long as others are busy."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._count, self._idle = most, 0, 0
-        self._changed = threading.Condition()
-        self._work: collections.deque = collections.deque()
-        self._is_over = False
-
-    def run(self, work: Callable[[], None]) -> None:
-        with self._changed:
-            self._work.append(work)
-            if len(self._work) > self._idle and self._count < self._most:
-                self._count += 1
-                # A daemon, because a policy that never answers must not keep the host from ending.
-                threading.Thread(target=self._take, name="gatehouse-callback", daemon=True).start()
-            self._changed.notify()
-
-    def end(self) -> None:
-        with self._changed:
-            self._is_over = True
-            self._changed.notify_all()
-
-    def _take(self) -> None:
-        while True:
-            with self._changed:
-                self._idle += 1
-                self._changed.wait_for(lambda: self._work or self._is_over)
-                self._idle -= 1
-                if not self._work:
-                    return
-                work = self._work.popleft()
-            work()
+def _spawn(work: Callable[..., None], *words: Any) -> None:
+    """A daemon, because a callback that never returns must not keep the host from ending."""
+    threading.Thread(target=work, args=words, name="gatehouse", daemon=True).start()
 
 
 def _camel(members: Json) -> Json:
     return {re.sub("_(.)", lambda match: match[1].upper(), key): value for key, value in members.items()}
+
+
+@functools.lru_cache(maxsize=1000)
+def _snake_key(key: str) -> str:
+    return re.sub("[A-Z]", lambda match: "_" + match[0].lower(), key)
 
 
 def _parse(text: bytes) -> Any:
@@ -163,8 +138,7 @@ def _snake(value: Any) -> Any:
     for key, member in value.items():
         if key in ("nameHex", "relativePathHex", "destinationPathHex"):
             key, member = key[:-len("Hex")], bytes.fromhex(member)
-        # Labels are the host's own.
-        found[re.sub("[A-Z]", lambda match: "_" + match[0].lower(), key)] = member if key == "labels" else _snake(member)
+        found[_snake_key(key)] = member if key == "labels" else _snake(member)  # labels are the host's own
     return found
 
 
@@ -222,11 +196,12 @@ class Authority:
             authority._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
             advice = "install Gatehouse, or pass `command` with the path of the program"
-            code = "not_found" if isinstance(error, FileNotFoundError) else "io"
+            # The system says "Permission denied" if there is just a directory in the PATH that it may not search.
+            code = "io" if os.path.exists(shutil.which(command) or command) else "not_found"
             raise FileSystemAuthorityError(code, "operational", "start",
                                            f"cannot start '{command}' ({error.strerror}): {advice}") from error
         for work in (authority._read, authority._tell):
-            threading.Thread(target=work, name="gatehouse", daemon=True).start()
+            _spawn(work)
         try:
             authority._wait(authority._ready)
             authority._request("configure", {"policy": policy is not None, "ask": ask is not None,
@@ -238,6 +213,7 @@ class Authority:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen
+        self._answering = threading.local()
         self._lock = threading.Lock()  # guards the requests and watches, and what ends them
         self._writing = threading.Lock()  # one frame after the other
         self._closing = threading.Lock()
@@ -246,7 +222,6 @@ class Authority:
         self._watches: Dict[int, Any] = {}  # their scopes and callbacks
         self._numbers = itertools.count(1)
         self._end: Optional[FileSystemAuthorityError] = None
-        self._threads = _Threads(MAX_THREADS)
         self._told: "queue.SimpleQueue[Any]" = queue.SimpleQueue()  # in the order in which it happened
         self._max_content_bytes, self._is_memory = 0, False
 
@@ -271,11 +246,13 @@ class Authority:
                    "policy": policy and _camel(policy)}
         return self._open("requestRoot", members, subject, root, cancellation)
 
-    def create_temp_workspace(self, *, subject: Json, reason: str, cancellation: Optional[Cancellation] = None) -> "ScopedFileSystem":
+    def create_temp_workspace(self, *, subject: Json, reason: str,
+                              cancellation: Optional[Cancellation] = None) -> "ScopedFileSystem":
         """A private directory that is removed with its scope."""
         return self._open("createTemp", {"reason": reason}, subject, {"kind": "temp", "id": "temp"}, cancellation)
 
-    def _open(self, operation: str, members: Json, subject: Json, root: Json, cancellation: Optional[Cancellation]) -> "ScopedFileSystem":
+    def _open(self, operation: str, members: Json, subject: Json, root: Json,
+              cancellation: Optional[Cancellation]) -> "ScopedFileSystem":
         answer, _ = self._request(operation, {"subject": _subject(subject), **members}, cancellation=cancellation,
                                   discard=lambda late: self._request("release", {"scope": late["scope"]}))
         return ScopedFileSystem(self, answer, dict(subject), dict(root))
@@ -333,6 +310,9 @@ class Authority:
         """The JSON and the content of the result. `accept` gets the JSON before any later frame is looked at."""
         try:
             known = {key: value for key, value in (members or {}).items() if value is not None}
+            answers = getattr(self._answering, "number", None)
+            if answers is not None:  # what is asked to answer a question comes first
+                known["answers"] = answers
             text = json.dumps({"op": operation, **known}, ensure_ascii=False, allow_nan=False).encode()
         except (TypeError, ValueError, RecursionError) as error:  # also half of a character
             raise _refused("invalid_argument", operation, f"cannot be sent: {error}") from error
@@ -376,7 +356,7 @@ class Authority:
             pending.error = FileSystemAuthorityError("cancelled", "operational", pending.operation, "the operation was cancelled")
             pending.done.set()
         if pending.is_sent:
-            self._threads.run(lambda: self._send(CANCEL, number, b"{}"))
+            _spawn(self._send, CANCEL, number, b"{}")
 
     @staticmethod
     def _wait(pending: _Pending) -> Any:
@@ -414,7 +394,6 @@ class Authority:
         status = self._process.wait()
         self._finish("connection_lost", f"the authority ended with status {status}; what it said is on standard error")
         stream.close()
-        self._threads.end()
         self._told.put(None)
 
     def _take(self, number: int, kind: int, text: bytes, content: bytes) -> None:
@@ -433,10 +412,10 @@ class Authority:
         elif kind == QUESTION:
             about = _parse(text)
             if about["kind"] == "after":
-                hook, context = self._hooks.get(about["hook"]), {**about["context"], "outcome": about["outcome"], "error": about.get("error")}
-                self._told.put((hook and hook.after, context))
+                ending = {"outcome": about["outcome"], "error": about.get("error")}
+                self._told.put((self._hooks[about["hook"]].after, {**about["context"], **ending}))
             else:
-                self._threads.run(lambda: self._answer(number, about))
+                _spawn(self._answer, number, about)  # the authority limits how many it asks at once
         elif kind == EVENT:
             self._told.put((self._on_event, json.loads(text)))
         elif kind == CHANGE:
@@ -465,7 +444,7 @@ class Authority:
                 pending.json, pending.content, pending.error = answer, content, error
                 pending.done.set()
         if is_late and pending and error is None and pending.discard:
-            self._threads.run(lambda: self._guarded(pending.discard, answer))
+            _spawn(self._guarded, pending.discard, answer)
 
     def _guarded(self, callback: Callable[..., None], *words: Any) -> None:
         """Calls code whose failure must not become ours."""
@@ -483,6 +462,7 @@ class Authority:
 
     def _answer(self, number: int, about: Json) -> None:
         kind, context, hook = about["kind"], about["context"], about.get("hook")
+        self._answering.number = number  # of this thread, which answers nothing else
         try:
             if kind == "ask":
                 answer = {"allow": self._ask(context, about["prompt"]) is True}

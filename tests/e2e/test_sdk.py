@@ -28,7 +28,7 @@ from patience import PATIENCE, in_memory
 
 GATEHOUSE = str(pathlib.Path(sys.argv[1]).resolve())
 NODE = shutil.which("node")
-TOPICS = ("operations", "boundary", "policy", "hooks", "grants", "extension", "temp", "archive", "watch", "cancel", "load",
+TOPICS = ("operations", "boundary", "policy", "hooks", "grants", "extension", "hostile", "temp", "archive", "watch", "cancel", "load",
           "process", "audit")
 ALL = ["read", "write", "delete", "list", "move", "archive", "watch", "metadata"]
 HOST = {"type": "core", "id": "host"}
@@ -71,8 +71,9 @@ class Room(unittest.TestCase):
 @unittest.skipUnless(NODE, "there is no node here")
 class JavaScript(Room):
     def play(self, topic):
-        result = subprocess.run([NODE, HERE / "sdk" / f"{topic}.mjs", GATEHOUSE, self.room, str(PATIENCE)], env=environment(self.room),
-                                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE)
+        command = [NODE, HERE / "sdk" / f"{topic}.mjs", GATEHOUSE, self.room, str(PATIENCE)]
+        result = subprocess.run(command, env=environment(self.room), stdin=subprocess.DEVNULL, capture_output=True,
+                                text=True, timeout=2 * PATIENCE)
         said = f"{result.stdout}{result.stderr}"
         self.assertEqual(result.returncode, 0, said)
         self.assertTrue(result.stdout.endswith("ok\n"), said)
@@ -156,7 +157,8 @@ class Python(Room):
             self.assertEqual((files.exists("log"), files.exists("none")), (True, False))
             self.assertEqual(sorted(entry["name"] for entry in files.list()), ["a", "content", "json", "log"])
             self.assertEqual(files.list("a", stat=True)[0]["size"], 10)
-            self.assertEqual([entry["name"] for entry in files.list(recursive=True, max_depth=2) if "/" in entry["name"]], ["a/text"])
+            below = [entry["name"] for entry in files.list(recursive=True, max_depth=2) if "/" in entry["name"]]
+            self.assertEqual(below, ["a/text"])
             files.mkdir("b/c", parents=True)
             files.mkdir("b", may_exist=True)
             files.copy("log", "b/log")
@@ -247,8 +249,10 @@ class Python(Room):
                 order.append("one")
                 own.append("diary", "x")
 
-        hooks = [Hook("one", before, lambda context: order.append(context["outcome"])),
-                 Hook("two", lambda context: {"type": "deny", "reason": "by two"} if context.get("relative_path") == "two" else None)]
+        def before_second(context):
+            return {"type": "deny", "reason": "by two"} if context.get("relative_path") == "two" else None
+
+        hooks = [Hook("one", before, lambda context: order.append(context["outcome"])), Hook("two", before_second)]
         authority = self.start(policy=decide, ask=ask, hooks=hooks, on_event=events.append)
         own = self.open(authority, reason="of the hook")
         files = self.open(authority, interactive=True, subject={"type": "agent-run", "conversation_id": "talk", "run_id": "r"},
@@ -260,7 +264,8 @@ class Python(Room):
         self.assertEqual((context["subject"], context["root"], context["access"]), (
             {"type": "agent-run", "id": "talk", "run_id": "r"},
             {"kind": "workspace", "id": "project", "display_name": "P", "labels": {"aB": "c"}}, ["write"]))
-        for name, words in (("denied", "not this"), ("nothing", ""), ("nonsense", ""), ("throws", "policy is broken"), ("two", "by two")):
+        for name, words in (("denied", "not this"), ("nothing", ""), ("nonsense", ""), ("throws", "policy is broken"),
+                            ("two", "by two")):
             with self.refused("denied_by_policy") as caught:
                 files.write_text(name, "x")
             self.assertIn(words, str(caught.exception))
@@ -273,7 +278,8 @@ class Python(Room):
             alone.write_text("ask", "x")
         alone.write_text("default", "x")
         until(lambda: any(one.get("relativePath") == "two" for one in events), "the event")
-        self.assertEqual(next(one for one in events if one.get("relativePath") == "a" and one["operation"] == "append")["wrapperIds"], ["one", "two"])
+        appended = next(one for one in events if one.get("relativePath") == "a" and one["operation"] == "append")
+        self.assertEqual(appended["wrapperIds"], ["one", "two"])
         until(lambda: order.count("failure") >= 1, "the end")
         self.assertIn("one", order)
 
@@ -383,7 +389,14 @@ class Python(Room):
             self.start(command="/bin/true")
         arrived, never = threading.Event(), threading.Event()
         self.addCleanup(never.set)
-        authority = self.start(policy=lambda context: (arrived.set(), never.wait()) if context.get("relative_path") else {"type": "allow"})
+
+        def decide(context):
+            if context.get("relative_path"):
+                arrived.set()
+                never.wait()
+            return {"type": "allow"}
+
+        authority = self.start(policy=decide)
         files = self.open(authority)
         pending = self.in_thread(lambda: files.read_text("a"))
         self.assertTrue(arrived.wait(PATIENCE))

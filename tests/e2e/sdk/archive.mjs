@@ -13,13 +13,20 @@ function entry(name, content, type = "0", link = "") {
   head.write(content.length.toString(8).padStart(11, "0") + "\0" + "00000000000\0", 124);
   head.write("        " + type + link, 148);
   head.write("ustar\x0000", 257);
-  head.write(head.reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, "0") + "\0 ", 148);
+  head.write(
+    head
+      .reduce((sum, byte) => sum + byte, 0)
+      .toString(8)
+      .padStart(6, "0") + "\0 ",
+    148,
+  );
   return Buffer.concat([head, Buffer.from(content), Buffer.alloc((512 - (content.length % 512)) % 512)]);
 }
 
 const authority = await start();
 const files = await open(authority);
-const put = (name, ...entries) => writeFileSync(path.join(WORKSPACE, name), Buffer.concat([...entries, Buffer.alloc(1024)]));
+const put = (name, ...entries) =>
+  writeFileSync(path.join(WORKSPACE, name), Buffer.concat([...entries, Buffer.alloc(1024)]));
 put("good.tar", entry("a", "1"), entry("sub/b", "22"));
 assert.deepEqual(await files.extractArchive("good.tar", "good"), { files: 2, directories: 1, bytes: 3 });
 assert.equal(await files.readText("good/sub/b"), "22");

@@ -18,16 +18,41 @@ symlinkSync("..", place("folder-out"));
 symlinkSync("inside", place("link-in"));
 linkSync(SECRET, place("second-name"));
 
-const both = (name) => [() => files.readText(name), () => files.writeText(name, "x"), () => files.append(name, "x"),
-  () => files.copy("inside", name, { replace: true }), () => files.move("inside", name, { replace: true })];
-for (const name of ["../secret", "..", "folder/../../secret", SECRET, "/etc/passwd", "./../secret", Buffer.from("../secret")])
-  for (const act of [...both(name), () => files.stat(name), () => files.exists(name), () => files.list(name), () => files.remove(name),
-    () => files.mkdir(name), () => files.watch(name, () => {}), () => files.createArchive(name, "x.zip"), () => files.extractArchive("x", name)])
+const both = (name) => [
+  () => files.readText(name),
+  () => files.writeText(name, "x"),
+  () => files.append(name, "x"),
+  () => files.copy("inside", name, { replace: true }),
+  () => files.move("inside", name, { replace: true }),
+];
+for (const name of [
+  "../secret",
+  "..",
+  "folder/../../secret",
+  SECRET,
+  "/etc/passwd",
+  "./../secret",
+  Buffer.from("../secret"),
+])
+  for (const act of [
+    ...both(name),
+    () => files.stat(name),
+    () => files.exists(name),
+    () => files.list(name),
+    () => files.remove(name),
+    () => files.mkdir(name),
+    () => files.watch(name, () => {}),
+    () => files.createArchive(name, "x.zip"),
+    () => files.extractArchive("x", name),
+  ])
     await refused(act(), "path_outside_root");
 assert.equal(await files.readText(place("inside")), "inside"); // an absolute name of the root's own
 for (const name of ["link-out", "link-absolute", "folder-out/secret"])
   for (const act of [() => files.readText(name), () => files.copy(name, "stolen")]) {
-    const error = await act().then(() => assert.fail(name), (problem) => problem);
+    const error = await act().then(
+      () => assert.fail(name),
+      (problem) => problem,
+    );
     assert(["path_outside_root", "symlink_rejected"].includes(error.code), error.code);
     assert.equal(error.category, "policy");
   }
@@ -47,7 +72,9 @@ for (const name of [".gatehouse-x", "folder/.gatehouse-123"]) {
 }
 
 // Globs and sizes
-const narrow = await open(authority, { policy: { allowedGlobs: ["**/*.md", "docs", "docs/**"], deniedGlobs: ["docs/private/**"], maxFileBytes: 10 } });
+const narrow = await open(authority, {
+  policy: { allowedGlobs: ["**/*.md", "docs", "docs/**"], deniedGlobs: ["docs/private/**"], maxFileBytes: 10 },
+});
 mkdirSync(place("docs/private"), { recursive: true });
 writeFileSync(place("docs/private/a.md"), "private");
 await narrow.writeText("docs/a.md", "a");
@@ -63,8 +90,16 @@ await refused(narrow.append("b.md", "x".repeat(10)), "too_large");
 // Access
 const reader = await open(authority, { access: ["read"] });
 assert.equal(await reader.readText("inside"), "inside");
-for (const act of [() => reader.writeText("inside", "x"), () => reader.list(), () => reader.stat("inside"), () => reader.remove("inside"),
-  () => reader.move("inside", "x"), () => reader.watch("", () => {}), () => reader.createArchive("folder", "x.zip"), () => reader.exists("inside")])
+for (const act of [
+  () => reader.writeText("inside", "x"),
+  () => reader.list(),
+  () => reader.stat("inside"),
+  () => reader.remove("inside"),
+  () => reader.move("inside", "x"),
+  () => reader.watch("", () => {}),
+  () => reader.createArchive("folder", "x.zip"),
+  () => reader.exists("inside"),
+])
   await refused(act(), "access_missing");
 const error = await refused(reader.writeText("inside", "x"), "access_missing");
 assert.equal(error.operation, "write");
@@ -77,10 +112,24 @@ for (const place of [elsewhere, "/", ROOM, ROOT + "/../elsewhere"])
   await assert.rejects(open(authority, { root: { path: place } }), { category: "policy" });
 await assert.rejects(open(authority, { root: { path: path.join(ROOT, "missing") } }), { code: "not_found" });
 await refused(open(authority, { source: "manifest" }), "denied_by_policy");
-await refused(open(authority, { root: { kind: "knowledge" }, source: "conversation", access: ["read"] }), "denied_by_policy");
+await refused(
+  open(authority, { root: { kind: "knowledge" }, source: "conversation", access: ["read"] }),
+  "denied_by_policy",
+);
 await refused(open(authority, { root: { kind: "secret" }, source: "user-approval" }), "denied_by_policy");
-for (const more of [{ access: ["fly"] }, { reason: "" }, { reason: undefined }, { root: { kind: "x" } }, { root: { id: undefined } }, { access: undefined },
-  { subject: { type: "x", id: "y" } }, { subject: undefined }, { expiresAt: "tomorrow" }, { policy: { symlinks: "x" } }, { root: { path: 7 } }])
+for (const more of [
+  { access: ["fly"] },
+  { reason: "" },
+  { reason: undefined },
+  { root: { kind: "x" } },
+  { root: { id: undefined } },
+  { access: undefined },
+  { subject: { type: "x", id: "y" } },
+  { subject: undefined },
+  { expiresAt: "tomorrow" },
+  { policy: { symlinks: "x" } },
+  { root: { path: 7 } },
+])
   await refused(open(authority, more), "invalid_argument");
 
 // What would break the protocol is refused alone.

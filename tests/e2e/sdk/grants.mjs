@@ -17,12 +17,22 @@ const policy = {
 const authority = await start({ policy });
 
 // Time
-await refused(open(authority, { expiresAt: "2001-01-01T00:00:00Z" }).then((past) => past.list()), "grant_expired");
+await refused(
+  open(authority, { expiresAt: "2001-01-01T00:00:00Z" }).then((past) => past.list()),
+  "grant_expired",
+);
 const soon = await open(authority, { expiresAt: new Date(Date.now() + 1500) });
 const endings = [];
 await soon.writeText("a", "x");
 await soon.watch("", (change) => endings.push(change));
-await until(() => soon.readText("a").then(() => false, (error) => error.code === "grant_expired"), "its end");
+await until(
+  () =>
+    soon.readText("a").then(
+      () => false,
+      (error) => error.code === "grant_expired",
+    ),
+  "its end",
+);
 await refused(soon.writeText("a", "y"), "grant_expired");
 await until(() => endings.some((change) => change.change === "ended"), "the end of the watch");
 assert.equal(endings.at(-1).code, "grant_expired");
@@ -33,8 +43,12 @@ const grants = await authority.grants();
 assert.equal(grants.length, 1);
 const [{ path, access, ...grant }] = grants;
 assert.deepEqual(grant, {
-  grant: files.grantId, subject: { type: "agent-run", id: "talk", runId: "run-1" }, kind: "workspace", id: "project",
-  source: "user-approval", expiresAt: grant.expiresAt,
+  grant: files.grantId,
+  subject: { type: "agent-run", id: "talk", runId: "run-1" },
+  kind: "workspace",
+  id: "project",
+  source: "user-approval",
+  expiresAt: grant.expiresAt,
 });
 assert(path.endsWith("/files/workspace"));
 assert.equal(access.length, 8);

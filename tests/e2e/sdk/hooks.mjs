@@ -13,7 +13,9 @@ const isOurs = (context) => context.reason === "of the hook";
 const hooks = [
   {
     id: "counts",
-    before(context) { if (!isOurs(context)) steps.push(["counts", context.relativePath]); },
+    before(context) {
+      if (!isOurs(context)) steps.push(["counts", context.relativePath]);
+    },
     after(context) {
       if (!isOurs(context)) steps.push(["counts after", context.outcome, context.error]);
       if (context.relativePath === "after-throws") throw new Error("after is broken");
@@ -32,12 +34,17 @@ const hooks = [
       return { type: "allow" };
     },
   },
-  { id: "last", after: (context) => void (isOurs(context) || steps.push(["last after", context.outcome, context.error])) },
+  {
+    id: "last",
+    after: (context) => void (isOurs(context) || steps.push(["last after", context.outcome, context.error])),
+  },
 ];
 const authority = await start({ hooks, onEvent: (record) => events.push(record), log: (text) => said.push(text) });
 own = await open(authority, { reason: "of the hook" });
 const files = await open(authority, { reason: "of the hook" }).then(() => {
-  hooks[1].before = ((before) => (context) => (context.operation === "request-root" ? undefined : before(context)))(hooks[1].before);
+  hooks[1].before = ((before) => (context) => (context.operation === "request-root" ? undefined : before(context)))(
+    hooks[1].before,
+  );
   return open(authority);
 });
 
@@ -46,10 +53,15 @@ const during = async (act) => {
   await act();
   return steps.map((step) => step.filter((word) => word !== undefined).join(" "));
 };
-const eventOf = (name, outcome) => events.find((one) => one.relativePath === name && one.outcome === outcome && one.reason === "a test");
+const eventOf = (name, outcome) =>
+  events.find((one) => one.relativePath === name && one.outcome === outcome && one.reason === "a test");
 
-assert.deepEqual(await during(() => files.writeText("a", "x")),
-  ["counts a", "diary a", "counts after success", "last after success"]);
+assert.deepEqual(await during(() => files.writeText("a", "x")), [
+  "counts a",
+  "diary a",
+  "counts after success",
+  "last after success",
+]);
 for (const outcome of ["intent", "success"]) {
   await until(() => eventOf("a", outcome), "the event");
   assert.deepEqual(eventOf("a", outcome).wrapperIds, ["counts", "keeps a diary", "last"]);
@@ -57,8 +69,11 @@ for (const outcome of ["intent", "success"]) {
 assert.deepEqual(eventOf("a", "success").root, { kind: "workspace", id: "project" });
 
 // A refusal ends it, and those that saw it learn of it.
-assert.deepEqual(await during(() => refused(files.writeText("denied", "x"), "denied_by_policy")),
-  ["counts denied", "diary denied", "counts after failure denied_by_policy"]);
+assert.deepEqual(await during(() => refused(files.writeText("denied", "x"), "denied_by_policy")), [
+  "counts denied",
+  "diary denied",
+  "counts after failure denied_by_policy",
+]);
 await until(() => eventOf("denied", "denied"), "the event");
 assert.deepEqual(eventOf("denied", "denied").wrapperIds, ["counts", "keeps a diary"]);
 assert.equal(eventOf("denied", "denied").policySource, "keeps a diary");
@@ -66,8 +81,12 @@ assert.match((await refused(files.writeText("denied", "x"), "denied_by_policy"))
 assert.match((await refused(files.writeText("throws", "x"), "denied_by_policy")).message, /diary is full/);
 await refused(files.writeText("nonsense", "x"), "denied_by_policy");
 assert.deepEqual([await own.exists("denied"), await own.exists("throws")], [false, false]);
-assert.deepEqual(await during(() => refused(files.readText("none"), "not_found", "operational")),
-  ["counts none", "diary none", "counts after failure not_found", "last after failure not_found"]);
+assert.deepEqual(await during(() => refused(files.readText("none"), "not_found", "operational")), [
+  "counts none",
+  "diary none",
+  "counts after failure not_found",
+  "last after failure not_found",
+]);
 
 // What fails afterwards is not undone.
 await files.writeText("after-throws", "x");
@@ -81,7 +100,12 @@ await authority.close();
 await refused(start({ hooks: [{ id: "a" }, { id: "a" }] }), "invalid_argument");
 await refused(start({ hooks: [{}] }), "invalid_argument");
 await refused(start({ hooks: Array.from({ length: 17 }, (_, i) => ({ id: `h${i}` })) }), "too_large");
-const throwing = await start({ onEvent: () => { throw new Error("the listener is broken"); }, log: (text) => said.push(text) });
+const throwing = await start({
+  onEvent: () => {
+    throw new Error("the listener is broken");
+  },
+  log: (text) => said.push(text),
+});
 await (await open(throwing)).writeText("b", "x");
 await until(() => said.some((text) => text.includes("listener is broken")), "the complaint");
 await throwing.close();

@@ -13,13 +13,17 @@ const read = (scope) => Promise.all(Array.from({ length: 2000 }, (_, i) => scope
 // More than the pipe holds, both ways
 const content = Buffer.alloc(1 << 20, "x");
 await Promise.all(NAMES.map((name) => files.writeBytes(name, content)));
-for (const bytes of await Promise.all(NAMES.map((name) => files.readBytes(name)))) assert.equal(Buffer.compare(bytes, content), 0);
+for (const bytes of await Promise.all(NAMES.map((name) => files.readBytes(name))))
+  assert.equal(Buffer.compare(bytes, content), 0);
 const entries = await Promise.all(Array.from({ length: 50 }, () => files.list("", { stat: true })));
 assert(entries.every((list) => list.length === 100));
 await plain.close();
 
 // With a policy, and with one that asks the authority itself
-const mild = await start({ policy: { decide: async () => ({ type: "allow" }) }, hooks: [{ id: "one" }, { id: "two", before: async () => {} }] });
+const mild = await start({
+  policy: { decide: async () => ({ type: "allow" }) },
+  hooks: [{ id: "one" }, { id: "two", before: async () => {} }],
+});
 await read(await open(mild));
 await mild.close();
 let nested = 0;

@@ -7,12 +7,17 @@ import path from "node:path";
 import { HOST, ROOT, RUN, WORKSPACE, open, refused, start } from "./scene.mjs";
 
 const authority = await start();
-const files = await open(authority, { subject: RUN, root: { displayName: "Project", labels: { team: "a", nameHex: "b" } } });
+const files = await open(authority, {
+  subject: RUN,
+  root: { displayName: "Project", labels: { team: "a", nameHex: "b" } },
+});
 const place = (name) => path.join(WORKSPACE, name);
 assert.deepEqual(files.subject, RUN);
 assert.deepEqual([files.root.kind, files.root.id, files.root.displayName], ["workspace", "project", "Project"]);
 assert(Number.isSafeInteger(files.grantId));
-assert.throws(() => { files.grantId = 7; }, TypeError);
+assert.throws(() => {
+  files.grantId = 7;
+}, TypeError);
 
 // Contents
 for (const length of [0, 1, 13, 65535, 65536, 5 << 20]) {
@@ -86,7 +91,10 @@ await refused(files.remove("moved"), "not_found", "operational");
 await files.remove("moved", { mayMiss: true });
 
 // Other scopes
-const other = await open(authority, { root: { kind: "downloads", id: "downloads", path: ROOT }, access: ["read", "write", "list"] });
+const other = await open(authority, {
+  root: { kind: "downloads", id: "downloads", path: ROOT },
+  access: ["read", "write", "list"],
+});
 writeFileSync(path.join(ROOT, "got"), "from outside");
 await files.copyIn("in/got", other, "got", { parents: true });
 assert.equal(await files.readText("in/got"), "from outside");
@@ -110,7 +118,10 @@ for (const ending of ["tar.gz", "tgz", "tar.xz", "tar.zst", "zip"]) {
   const made = await files.createArchive("a", `packed.${ending}`);
   const unpacked = await files.extractArchive(`packed.${ending}`, `unpacked-${ending}`);
   assert.deepEqual([made.files, unpacked.files, unpacked.bytes], [2, 2, 8]);
-  assert.equal((await names(`unpacked-${ending}`, { recursive: true })).some((name) => name.endsWith("b/c")), true);
+  assert.equal(
+    (await names(`unpacked-${ending}`, { recursive: true })).some((name) => name.endsWith("b/c")),
+    true,
+  );
 }
 await files.createArchive("a", "packed", { format: "zip" });
 await refused(files.createArchive("a", "packed.rar"), "invalid_argument");
@@ -120,7 +131,7 @@ assert.equal(await files.exists("small"), false);
 
 // Names
 const odd = Buffer.from([0x6f, 0x64, 0x64, 0xff, 0xfe]);
-for (const name of ["ä ö", "世界/\u{1f600}", "new\nline\t\\\"", "-rf", " ", "x".repeat(255), "name%2f..", odd]) {
+for (const name of ["ä ö", "世界/\u{1f600}", 'new\nline\t\\"', "-rf", " ", "x".repeat(255), "name%2f..", odd]) {
   await files.writeText(name, "here", { parents: true });
   assert.equal(await files.readText(name), "here");
 }

@@ -18,8 +18,12 @@ const decisions = {
   nothing: () => undefined,
   nonsense: () => ({ type: "perhaps" }),
   yes: () => true,
-  throws: () => { throw new Error("it is broken"); },
-  rejects: async () => { throw "it is broken"; },
+  throws: () => {
+    throw new Error("it is broken");
+  },
+  rejects: async () => {
+    throw "it is broken";
+  },
   hangs: never,
 };
 const policy = {
@@ -46,7 +50,10 @@ assert(requestId);
 assert.deepEqual(context, {
   subject: { type: "agent-run", id: "talk", runId: "run-1" },
   root: { kind: "workspace", id: "project", displayName: "P", labels: { a: "b" } },
-  operation: "write", relativePath: "fine", access: ["write"], reason: "a test",
+  operation: "write",
+  relativePath: "fine",
+  access: ["write"],
+  reason: "a test",
 });
 await alone.copy("fine", Buffer.from([0xff]));
 assert.deepEqual([seen.at(-1).relativePath, [...seen.at(-1).destinationPath]], ["fine", [0xff]]);
@@ -72,7 +79,10 @@ await write(alone, "ask-allow");
 assert.deepEqual(asked, []);
 await write(watched, "ask");
 await write(watched, "ask-deny");
-assert.deepEqual(asked, [["ask", "May it?"], ["ask-deny", "May it?"]]);
+assert.deepEqual(asked, [
+  ["ask", "May it?"],
+  ["ask-deny", "May it?"],
+]);
 for (yes of [false, undefined, "yes", 1, "throws"]) {
   await refused(write(watched, "ask"), "denied_by_policy");
   await refused(write(watched, "ask-allow"), "denied_by_policy");

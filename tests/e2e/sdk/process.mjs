@@ -13,14 +13,23 @@ for (const command of ["gatehouse-that-is-not-here", path.join(ROOM, "gatehouse"
 await refused(start({ command: ROOM }), "io", "operational");
 await refused(start({ directories: ROOT }), "invalid_argument");
 const said = [];
-const failed = await refused(start({ directories: [path.join(ROOM, "missing")], log: (text) => said.push(text) }), "connection_lost", "operational");
+const failed = await refused(
+  start({ directories: [path.join(ROOM, "missing")], log: (text) => said.push(text) }),
+  "connection_lost",
+  "operational",
+);
 assert.match(failed.message, /ended with status/);
 assert.match(said.join(""), /missing/);
 await refused(start({ command: "/bin/echo", log: () => {} }), "connection_lost", "operational");
 
 // It dies
 const questions = [];
-const policy = { decide: (context) => { questions.push(context); return context.relativePath === "held" ? never() : { type: "allow" }; } };
+const policy = {
+  decide: (context) => {
+    questions.push(context);
+    return context.relativePath === "held" ? never() : { type: "allow" };
+  },
+};
 const dying = await start({ policy, directories: [ROOT, ROOM], stateDir: path.relative(process.cwd(), STATE) });
 const files = await open(dying);
 const pending = [files.readText("held"), files.writeText("held", "x"), files.list("held")];
@@ -50,7 +59,10 @@ await refused(authority.grants(), "cancelled", "operational");
 // What is written before the end is whole.
 const last = await start({ command: GATEHOUSE });
 const writes = (await open(last)).writeBytes("large", new Uint8Array(8 << 20));
-const outcome = writes.then(() => "written", (error) => error.code);
+const outcome = writes.then(
+  () => "written",
+  (error) => error.code,
+);
 await last.close();
 assert(["written", "cancelled"].includes(await outcome));
 console.log("ok");

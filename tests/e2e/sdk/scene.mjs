@@ -22,17 +22,25 @@ for (const folder of [WORKSPACE, STORAGE]) mkdirSync(folder, { recursive: true }
 // A warning is a mistake of the library: of listeners that pile up, of a rejection that nobody handles.
 process.on("warning", (warning) => assert.fail(warning));
 
-export const start = (options) => Authority.start({ directories: [ROOT], stateDir: STATE, command: GATEHOUSE, ...options });
+export const start = (options) =>
+  Authority.start({ directories: [ROOT], stateDir: STATE, command: GATEHOUSE, ...options });
 
 export const open = (authority, more = {}) =>
   authority.requestRoot({
-    subject: HOST, access: ALL, reason: "a test", source: "core", ...more,
+    subject: HOST,
+    access: ALL,
+    reason: "a test",
+    source: "core",
+    ...more,
     root: { kind: "workspace", id: "project", path: WORKSPACE, ...more.root },
   });
 
 /** The error with which it is rejected, which has this code. */
 export async function refused(promise, code, category = "policy") {
-  const error = await promise.then(() => assert.fail(`expected ${code}`), (problem) => problem);
+  const error = await promise.then(
+    () => assert.fail(`expected ${code}`),
+    (problem) => problem,
+  );
   assert(error instanceof FileSystemAuthorityError, error);
   assert.deepEqual([error.code, error.category], [code, category], error.message);
   assert(error.message.length > 0 && error.operation.length > 0);

@@ -22,7 +22,10 @@ if (process.argv[5] === "host") {
 let authority = await start();
 const [temp, path] = await made(authority);
 assert.equal(statSync(path).mode & 0o777, 0o700);
-assert.deepEqual((await temp.list("", { recursive: true })).map((entry) => entry.name), ["a", "a/b"]);
+assert.deepEqual(
+  (await temp.list("", { recursive: true })).map((entry) => entry.name),
+  ["a", "a/b"],
+);
 await temp.close();
 await until(() => !existsSync(path), "its removal");
 const [, left] = await made(authority);
@@ -31,7 +34,9 @@ assert.equal(existsSync(left), false);
 
 // The host is killed: its authority notices.
 const host = async () => {
-  const child = spawn(process.execPath, [process.argv[1], GATEHOUSE, ROOM, "300", "host"], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [process.argv[1], GATEHOUSE, ROOM, "300", "host"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const [line] = await once(child.stdout, "data");
   const [pid, place] = JSON.parse(line.toString());
   assert(existsSync(place) && isRunning(pid));

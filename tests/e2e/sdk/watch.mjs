@@ -43,9 +43,16 @@ control.abort();
 await files.writeText("after", "x");
 await until(() => second.some((one) => one.name === "after"), "the second watch");
 assert.deepEqual(third, []);
-await refused(files.watch("missing", () => {}), "not_found", "operational");
+await refused(
+  files.watch("missing", () => {}),
+  "not_found",
+  "operational",
+);
 const throwing = [];
-await files.watch("", (change) => { throwing.push(change); if (change.change !== "ended") throw new Error("expected in this test"); });
+await files.watch("", (change) => {
+  throwing.push(change);
+  if (change.change !== "ended") throw new Error("expected in this test");
+});
 await files.writeText("again", "x");
 await files.writeText("again2", "x");
 await until(() => throwing.length >= 2, "changes after a callback that throws");
@@ -55,7 +62,9 @@ assert.deepEqual(second.at(-1), { change: "ended", code: "cancelled" });
 // The first change may come at once.
 const other = await open(authority);
 let stop = false;
-const writing = (async () => { for (let i = 0; !stop; i++) await other.writeText("busy", String(i)); })();
+const writing = (async () => {
+  for (let i = 0; !stop; i++) await other.writeText("busy", String(i));
+})();
 for (let i = 0; i < 30; i++) {
   const changes = [];
   const busy = await other.watch("", (change) => changes.push(change));
