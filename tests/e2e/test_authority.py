@@ -151,6 +151,7 @@ class Order(unittest.TestCase):
                             {"op": "read", "scope": scope, "name": 1}, {"op": "read", "scope": scope, "nameHex": "f"},
                             {"op": "read", "scope": scope, "nameHex": "zz"},
                             {"op": "read", "scope": scope, "name": "a", "as": "poem"},
+                            {"op": "read", "scope": scope, "name": "a", "offset": 1.5},
                             {"op": "write", "scope": scope, "name": "a", "mode": 0o4755},
                             {"op": "copyIn", "scope": scope, "source": 77, "from": "a", "to": "b"},
                             {"op": "unwatch", "watch": 5}):

@@ -85,7 +85,7 @@ int request_number(const struct json_value *json, struct str key, uint64_t *out_
 {
     int64_t number = 0;
 
-    if (json_get(json, key) != NULL && (!json_get_whole(json, key, &number) || number < 0))
+    if (json_get(json, key) != NULL && (!json_get_int(json, key, &number) || number < 0))
         return complain(err, key, "expected a whole number from 0 on");
     *out_number = (uint64_t)number;
     return 0;
