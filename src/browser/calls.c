@@ -2,7 +2,6 @@
 /* Calls of tools: their threads, what they ask the browser, their results. */
 #include "browser/internal.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@ enum {
     RESULT_BYTES = 128 << 20,
     PARAMS_BYTES = 64 << 20,
     CALL_MS = 120000,
-    STACK_BYTES = 512 << 10,
 };
 
 /* ---- asking the browser ---- */
@@ -407,18 +405,10 @@ static void *live_calls(void *data)
 
 static int start_thread(struct host *host)
 {
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int r = pthread_attr_init(&attributes);
+    int r = monitor_start_thread(live_calls, host);
 
-    if (r != 0)
-        return ERR_NO_MEMORY;
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    r = pthread_create(&thread, &attributes, live_calls, host);
-    pthread_attr_destroy(&attributes);
     host->thread_count += r == 0;
-    return r == 0 ? 0 : ERR_BUSY;
+    return r;
 }
 
 /* ---- messages of the front end ---- */

@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
+enum { STACK_BYTES = 512 << 10 };
+
 int monitor_init(struct monitor *monitor)
 {
     pthread_condattr_t attributes;
@@ -105,6 +107,21 @@ void monitor_want_one(struct monitor *monitor)
 void monitor_want_all(struct monitor *monitor)
 {
     pthread_cond_broadcast(&monitor->wanted);
+}
+
+int monitor_start_thread(void *(*run)(void *data), void *data)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int r = pthread_attr_init(&attributes);
+
+    if (r != 0)
+        return ERR_NO_MEMORY;
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    r = pthread_create(&thread, &attributes, run, data);
+    pthread_attr_destroy(&attributes);
+    return r == 0 ? 0 : ERR_BUSY;
 }
 
 int64_t monitor_now_ms(void)

@@ -48,6 +48,9 @@ void monitor_park(struct monitor *monitor);
 void monitor_want_one(struct monitor *monitor);
 void monitor_want_all(struct monitor *monitor);
 
+/* A thread for calls, which nobody waits for by itself; ERR_BUSY or ERR_NO_MEMORY. */
+int monitor_start_thread(void *(*run)(void *data), void *data);
+
 /* By the system's monotonic clock. */
 int64_t monitor_now_ms(void);
 

@@ -16,7 +16,6 @@
 
 enum {
     READ_BYTES = 256 << 10,
-    STACK_BYTES = 512 << 10,
     REQUEST_ARENA_BYTES = 64 << 20,
     JSON_COST = 10,      /* of a byte of JSON, in memory */
     WATCHES_AT_ONCE = 8, /* that are read before the input */
@@ -165,18 +164,10 @@ static void *live(void *data)
 
 static int start_thread(struct authority_service *service)
 {
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int r = pthread_attr_init(&attributes);
+    int r = monitor_start_thread(live, service);
 
-    if (r != 0)
-        return ERR_NO_MEMORY;
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    r = pthread_create(&thread, &attributes, live, service);
-    pthread_attr_destroy(&attributes);
     service->thread_count += r == 0;
-    return r == 0 ? 0 : ERR_BUSY;
+    return r;
 }
 
 void service_use_threads(struct authority_service *service)
