@@ -35,7 +35,7 @@ HOST = {"type": "core", "id": "host"}
 
 
 def environment(home):
-    return {"PATH": "/usr/bin:/bin", "HOME": str(home),
+    return {"PATH": "/usr/bin:/bin", "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1",
             **{key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")}}
 
 
