@@ -115,6 +115,7 @@ struct authority_service {
     struct list helping; /* requests, which come before all others */
     unsigned helping_count;
     unsigned taken_count;
+    size_t bytes; /* of all requests */
     unsigned thread_count;
     unsigned parked_count;
     unsigned running_count;

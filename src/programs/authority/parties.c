@@ -8,6 +8,9 @@
 
 enum { MAX_REQUESTS = 10000 };
 
+/* Of all requests together. */
+static const size_t max_bytes = (size_t)1 << 30;
+
 /* Of the host itself, which would only harm itself, and of those that it serves. */
 static const struct party_limits limits_of_host = {.running = MAX_RUNNING,
                                                    .taken = 128,
@@ -86,10 +89,12 @@ int parties_queue(struct served_request *request)
 
     /* A release makes room, and its first half is done. */
     if (!str_eq(request->op, STR("release")) &&
-        (party->waiting_count >= limits->waiting || party->bytes + request->bytes > limits->bytes))
+        (party->waiting_count >= limits->waiting || party->bytes + request->bytes > limits->bytes ||
+         service->bytes + request->bytes > max_bytes))
         return ERR_BUSY;
     list_append(&service->requests, &request->node);
     party->bytes += request->bytes;
+    service->bytes += request->bytes;
     if (request->is_helping) {
         list_append(&service->helping, &request->turn);
         service->helping_count++;
@@ -179,6 +184,7 @@ void parties_end(struct served_request *request)
         party->taken_count--;
     }
     party->bytes -= request->bytes;
+    service->bytes -= request->bytes;
     parties_drop(party);
     request->party = NULL;
 }

@@ -365,6 +365,7 @@ struct reading {
     struct pollfd fds[OWN_FDS + MAX_WATCHES];
     uint32_t ids[OWN_FDS + MAX_WATCHES]; /* of watches */
     nfds_t turn;                         /* of watches: who is first */
+    nfds_t due;                          /* how many are read whether they have news or not */
     char room[READ_BYTES];
 };
 
@@ -409,23 +410,28 @@ static bool read_input(struct reading *reading, struct err *err)
 }
 
 /*
- * A grant's end is no event of its directory, so watches are also read from time to time. Otherwise
- * a few in turn, since the input comes in between.
+ * A few in turn, since the input comes in between. A grant's end is no event of its directory, so
+ * from time to time all are due.
  */
-static void look_at_watches(struct reading *reading, nfds_t count, bool is_time)
+static void look_at_watches(struct reading *reading, nfds_t count)
 {
     nfds_t watches = count > OWN_FDS ? count - OWN_FDS : 0;
+    nfds_t first = reading->turn;
     unsigned seen = 0;
 
-    for (nfds_t i = 0; i < watches && (is_time || seen < WATCHES_AT_ONCE); i++) {
-        nfds_t at = OWN_FDS + (reading->turn + i) % watches;
+    for (nfds_t i = 0; i < watches && seen < WATCHES_AT_ONCE; i++) {
+        nfds_t at = OWN_FDS + (first + i) % watches;
+        bool is_due = reading->due > 0;
 
-        if (!is_time && reading->fds[at].revents == 0)
+        reading->due -= is_due;
+        if (!is_due && reading->fds[at].revents == 0)
             continue;
         watches_read(reading->service, reading->ids[at]);
-        if (++seen == WATCHES_AT_ONCE)
-            reading->turn = (reading->turn + i + 1) % watches;
+        reading->turn = (first + i + 1) % watches;
+        seen++;
     }
+    if (watches == 0)
+        reading->due = 0;
 }
 
 static void drain_wake(struct reading *reading)
@@ -455,12 +461,14 @@ static void read_until_end(struct reading *reading, struct err *err)
         bool is_time;
 
         monitor_leave(&service->monitor);
-        if (poll(reading->fds, count, milliseconds_until(tick_ms)) < 0)
+        if (poll(reading->fds, count, reading->due > 0 ? 0 : milliseconds_until(tick_ms)) < 0)
             count = 0; /* interrupted: it is unknown what there is */
         is_time = tick_ms != 0 && milliseconds_until(tick_ms) == 0;
-        if (is_time)
+        if (is_time) {
             service->config.flush(service->config.data);
-        look_at_watches(reading, count, is_time);
+            reading->due = count > OWN_FDS ? count - OWN_FDS : 0;
+        }
+        look_at_watches(reading, count);
         if (count > 0 && reading->fds[1].revents != 0)
             drain_wake(reading);
         has_input = count > 0 && reading->fds[0].revents != 0;
